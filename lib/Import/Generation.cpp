@@ -8,9 +8,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Generation.h"
-#include "JsonFile.h"
+#include "GenerationConfig.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Import/ModelAttributes.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -24,7 +25,6 @@ static constexpr int64_t defaultContext = 4096;
 static constexpr int64_t maxRows = 4096, maxChunk = 65536;
 /// Cells are numbered, and their elements counted, in 64 bits with room.
 static constexpr int64_t maxElements = int64_t(1) << 40;
-static constexpr size_t maxConfigBytes = 1 << 20;
 
 static InFlightDiagnostic rejectRange(Location loc, StringRef option,
                                       int64_t value, int64_t most,
@@ -107,6 +107,7 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
   options.chunk =
       request.chunk.value_or(std::min(options.chunk, options.context));
   options.cacheType = request.cacheType.value_or(dtype);
+  options.config = request.config;
   if (options.context < 1 || options.context > most) {
     InFlightDiagnostic diag =
         rejectRange(loc, "context", options.context, most, limit);
@@ -140,75 +141,59 @@ SmallVector<int64_t> getStepSizes(const GenerateOptions &options) {
   return sizes;
 }
 
-/// Adds the numbers of `eos_token_id`, one or a list, of an object.
-static LogicalResult readStopIds(ObjectReader &reader, int64_t vocabulary,
-                                 std::set<int64_t> &ids) {
-  const llvm::json::Value *value = reader.get("eos_token_id");
-  if (!value)
-    return success();
-  SmallVector<llvm::json::Value> items{*value};
-  if (const llvm::json::Array *list = value->getAsArray())
-    items.assign(list->begin(), list->end());
-  for (const llvm::json::Value &item : items) {
-    std::optional<int64_t> id = item.getAsInteger();
-    if (!id) {
-      InFlightDiagnostic diag = reader.error("eos_token_id");
-      return diag << "expected eos_token_id to be an id or a list of ids, got "
-                  << showJson(*value);
-    }
-    // One outside the vocabulary is never generated; some configs have -1.
-    if (*id >= 0 && *id < vocabulary)
-      ids.insert(*id);
-  }
-  return success();
-}
-
-/// Those of one file, and of the object in it that describes the text.
-static LogicalResult readStopIds(MLIRContext *context, StringRef directory,
-                                 StringRef name, const ModelConfig &config,
-                                 std::set<int64_t> &ids) {
-  SmallString<128> path(directory);
-  llvm::sys::path::append(path, name);
-  if (!llvm::sys::fs::exists(path))
-    return success();
-  std::optional<JsonFile> file = JsonFile::read(context, path, maxConfigBytes);
-  if (!file)
-    return failure();
-  ObjectReader reader(*file, file->getRoot());
-  if (failed(readStopIds(reader, config.vocabSize, ids)))
-    return failure();
-  StringRef key = config.composite ? config.composite->text : "";
-  const llvm::json::Object *text =
-      config.composite ? file->getRoot().getObject(key) : nullptr;
-  if (!text)
-    return success();
-  ObjectReader nested(*file, *text, key);
-  return readStopIds(nested, config.vocabSize, ids);
+/// JSON as attributes, which the manifest has as JSON again.
+static Attribute toAttribute(Builder &builder, const llvm::json::Value &value) {
+  if (std::optional<int64_t> whole = value.getAsInteger())
+    return builder.getI64IntegerAttr(*whole);
+  if (std::optional<double> number = value.getAsNumber())
+    return builder.getF64FloatAttr(*number);
+  if (const llvm::json::Array *list = value.getAsArray())
+    return builder.getArrayAttr(llvm::map_to_vector(
+        *list, [&](const llvm::json::Value &item) -> Attribute {
+          return toAttribute(builder, item);
+        }));
+  SmallVector<NamedAttribute> entries;
+  for (const auto &entry : *value.getAsObject())
+    entries.push_back(builder.getNamedAttr(
+        StringRef(entry.first), toAttribute(builder, entry.second)));
+  return builder.getDictionaryAttr(entries);
 }
 
 LogicalResult noteGeneration(ModuleOp module, StringRef directory,
                              const ModelConfig &config,
                              const GenerateOptions &options) {
-  std::set<int64_t> stopIds;
-  for (StringRef name : {"config.json", "generation_config.json"})
-    if (failed(
-            readStopIds(module.getContext(), directory, name, config, stopIds)))
-      return failure();
+  auto read = readGenerationConfig(module.getContext(), directory, config,
+                                   options.config);
+  if (failed(read))
+    return failure();
   Builder builder(module.getContext());
   auto number = [&](StringRef name, int64_t value) {
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
   };
-  module->setAttr(
-      generationAttrName,
-      builder.getDictionaryAttr(
-          {number("page", GenerateOptions::page),
-           number("context", options.context), number("rows", options.rows),
-           number("cells", options.getCells()), number("chunk", options.chunk),
-           number("vocabulary", config.vocabSize),
-           number("window", options.window),
-           builder.getNamedAttr(
-               "stop_ids", builder.getDenseI64ArrayAttr(SmallVector<int64_t>(
-                               stopIds.begin(), stopIds.end())))}));
+  SmallVector<NamedAttribute> entries = {
+      number("page", GenerateOptions::page),
+      number("context", options.context),
+      number("rows", options.rows),
+      number("cells", options.getCells()),
+      number("chunk", options.chunk),
+      number("vocabulary", config.vocabSize),
+      number("window", options.window),
+      builder.getNamedAttr("stop_ids",
+                           builder.getDenseI64ArrayAttr(llvm::to_vector(
+                               read->stopIds)))};
+  if (!read->defaults.empty() || !read->ignored.empty()) {
+    SmallVector<StringRef> ignored(read->ignored.begin(), read->ignored.end());
+    entries.push_back(builder.getNamedAttr(
+        "config",
+        builder.getDictionaryAttr(
+            {builder.getNamedAttr("file", builder.getStringAttr(read->file)),
+             builder.getNamedAttr(
+                 "defaults", toAttribute(builder, llvm::json::Value(std::move(
+                                                      read->defaults)))),
+             builder.getNamedAttr("ignored",
+                                  builder.getStrArrayAttr(ignored))})));
+  }
+  module->setAttr(generationAttrName, builder.getDictionaryAttr(entries));
   return success();
 }
 

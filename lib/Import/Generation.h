@@ -40,8 +40,7 @@ chooseGeneration(mlir::Location loc, const ModelConfig &config,
 /// How many tokens each step takes: powers of two, and the chunk.
 llvm::SmallVector<int64_t> getStepSizes(const GenerateOptions &options);
 
-/// Writes generationAttrName. The ids at which a text ends are those of
-/// generation_config.json and config.json together.
+/// Writes generationAttrName, with what generation_config.json says.
 mlir::LogicalResult noteGeneration(mlir::ModuleOp module,
                                    llvm::StringRef directory,
                                    const ModelConfig &config,

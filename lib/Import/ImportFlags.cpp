@@ -67,6 +67,11 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
               cl::desc("Element type of the cache: f32, bf16 or f16 (default: "
                        "the program's)"),
               cl::value_desc("T"), cl::cat(category)),
+      generationConfig(
+          "generation-config",
+          cl::desc("Where the defaults of requests are from, instead of the "
+                   "checkpoint's generation_config.json: a file, or 'none'"),
+          cl::value_desc("none|FILE"), cl::cat(category)),
       train("train",
             cl::desc("A step of training instead: the loss, its gradient, and "
                      "the update"),
@@ -146,8 +151,8 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
-           &generate, &context, &rows, &chunk, &kvDtype, &train, &clip,
-           &momentum, &shardOptimizer, &dropout}) {
+           &generate, &context, &rows, &chunk, &kvDtype, &generationConfig,
+           &train, &clip, &momentum, &shardOptimizer, &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr
@@ -195,15 +200,19 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   if (llvm::is_contained(options.ignore, ""))
     reject("ignore", "expected names of tensors, got an empty one");
   options.dtype = readType(dtype);
-  if (kvDtype.getNumOccurrences() && !generate)
-    reject("kv-dtype", "has no meaning without --generate");
+  for (const cl::opt<std::string> *option : {&kvDtype, &generationConfig})
+    if (option->getNumOccurrences() && !generate)
+      reject(option->ArgStr, "has no meaning without --generate");
   auto given = [](const cl::opt<int64_t> &option) {
     return option.getNumOccurrences() ? std::optional(option.getValue())
                                       : std::nullopt;
   };
   if (generate)
     options.generate = {given(context), given(rows), given(chunk),
-                        readType(kvDtype)};
+                        readType(kvDtype),
+                        generationConfig.getNumOccurrences()
+                            ? std::optional(generationConfig.getValue())
+                            : std::nullopt};
   if (logits != "all" && logits != "last")
     reject("logits", "expected all or last, got '" + logits + "'");
   options.lastLogits = logits == "last";

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import argparse
+import sys
 
 from ._numbers import integer, number
 
@@ -19,6 +20,8 @@ _OPTIONS = {
     "kv_dtype": (str, "type of the cache"),
     "untie": (None, "the head is a parameter of its own, whatever config.json says"),
     "ignore": (str, "tensors that the checkpoint is read without: NAME,..."),
+    "generation_config": (str, "where the defaults of requests are from, instead of the model's "
+                               "generation_config.json: a file, or none"),
     "backend": (str, "what the ranks are: threads, processes or mpi; nccl, with a GPU each"),
     "timeout": (number(0, above=True), "seconds that a rank waits for another"),
 }
@@ -37,3 +40,9 @@ def add(parser):
 def given(arguments):
     """Those that were given, by name."""
     return {name: getattr(arguments, name) for name in _OPTIONS if hasattr(arguments, name)}
+
+
+def say_notes(program, engine):
+    """Tell of the checkpoint's defaults, on standard error."""
+    for note in engine.notes:
+        print(f"{program}: {note}", file=sys.stderr, flush=True)

@@ -44,7 +44,8 @@ class _Request(_Sized):
                 ("temperature", ctypes.c_float), ("top_k", ctypes.c_int64),
                 ("min_p", ctypes.c_float), ("top_p", ctypes.c_float), ("seed", ctypes.c_uint64),
                 ("stop_ids", _I32), ("stop_count", ctypes.c_int64),
-                ("ignore_stops", ctypes.c_int32), ("log_probabilities", ctypes.c_int64)]
+                ("ignore_stops", ctypes.c_int32), ("log_probabilities", ctypes.c_int64),
+                ("parameters", ctypes.c_char_p)]
 
     @classmethod
     def of(cls, ids, params):
@@ -56,24 +57,39 @@ class _Request(_Sized):
                     raise ContextError(f"{what} {place}: expected an id of 32 bits, got {value}")
             return taken
 
-        if params.max_tokens == 0:
-            raise ContextError("max-tokens: expected at least 1, got 0")
-        if params.repetition_penalty == 0:
-            raise ContextError("repetition penalty: expected a number above 0, got 0")
         ids, stops = words(ids, "position"), words(sorted(params.stop_ids), "stop id")
         bias = params.logit_bias
         return cls(
-            prompt=ids, prompt_count=len(ids), max_tokens=min(params.max_tokens, _MANY),
-            repetition_penalty=params.repetition_penalty,
-            presence_penalty=params.presence_penalty,
+            prompt=ids, prompt_count=len(ids), presence_penalty=params.presence_penalty,
             frequency_penalty=params.frequency_penalty,
             bias_ids=words(list(bias), "bias"),
             bias=(ctypes.c_float * len(bias))(*bias.values()), bias_count=len(bias),
-            temperature=params.temperature, top_k=min(params.top_k, _MANY), min_p=params.min_p,
-            # 0, which leaves one token, would be the default there.
-            top_p=params.top_p or 1e-30, seed=params.seed & 0xFFFFFFFFFFFFFFFF,
+            seed=params.seed & 0xFFFFFFFFFFFFFFFF,
             stop_ids=stops, stop_count=len(stops), ignore_stops=1,
-            log_probabilities=0 if params.logprobs is None else 1 + min(params.logprobs, _MANY))
+            log_probabilities=0 if params.logprobs is None else 1 + min(params.logprobs, _MANY),
+            parameters=_parameters(params.said()))
+
+
+def _parameters(said):
+    """As JSON, which has no infinite numbers and, here, none above 64 bits."""
+    for name, value in said.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ContextError(f"{name}: expected a number, got {value}")
+        if isinstance(value, int):
+            said[name] = min(value, _MANY)
+    try:
+        return json.dumps(said, allow_nan=False, default=_plain).encode()
+    except (TypeError, ValueError) as error:
+        raise ContextError(f"expected numbers and lists of them as parameters: {error}") from error
+
+
+def _plain(value):
+    """Sets and arrays as lists, and NumPy's numbers as Python's."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"got {value!r}")
 
 
 class _Event(_Sized):
@@ -110,6 +126,7 @@ class Generator:
     """An engine.Engine on a compiled program.
 
     `stop_ids` are those that the checkpoint names; a request ends at its own alone.
+    `defaults` and `notes` are what its generation_config.json says, as engine.Engine has them.
     Its ranks are threads of this process. With another backend this process is one of them:
     rank 0 where no launcher has started it, and then it starts the others of `ranks` itself. On
     all but rank 0 the constructor takes part until rank 0 closes its generator, and then raises
@@ -162,6 +179,7 @@ class Generator:
         program = self._counts()
         self.context, self.vocabulary = program["context"], program["vocabulary"]
         self.stop_ids = frozenset(program["stop_ids"])
+        self.defaults, self.notes = program["defaults"], tuple(program["notes"])
 
     def _check(self, code):
         if code != 0:
@@ -284,7 +302,8 @@ class _Compiled(Generator):
 
 
 def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows=None,
-                chunk=None, dtype=None, kv_dtype=None, untie=False, ignore=None, backend=None,
+                chunk=None, dtype=None, kv_dtype=None, generation_config=None, untie=False,
+                ignore=None, backend=None,
                 timeout=None, queue=1024):
     """Compile a checkpoint folder to a program that generates, and open it.
 
@@ -294,5 +313,5 @@ def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows
     _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
     return _Compiled(folder, backend, timeout, queue, {
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
-        "chunk": chunk, "dtype": dtype, "kv_dtype": kv_dtype, "untie": untie,
-        "ignore": ignore})
+        "chunk": chunk, "dtype": dtype, "kv_dtype": kv_dtype,
+        "generation_config": generation_config, "untie": untie, "ignore": ignore})

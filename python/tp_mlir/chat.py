@@ -69,8 +69,9 @@ class Conversation:
         try:
             ids = self._prompt()
             decoder = StreamDecoder(self._tokenizer, prompt=ids)
-            params = replace(self._params, max_tokens=max(1, self._engine.context - len(ids)),
-                             stop_ids=self._tokenizer.stop_ids)
+            room = max(1, self._engine.context - len(ids))
+            most = min(room, max(1, engine.max_tokens(self._engine, len(ids), room)))
+            params = replace(self._params, max_tokens=most, stop_ids=self._tokenizer.stop_ids)
             with contextlib.closing(engine.stream(self._engine, ids, params)) as events:
                 for event in events:
                     shown = event.ids[:-1] if event.finish == "stop" else event.ids
@@ -180,9 +181,8 @@ def main(open_engine, arguments=None):
     _version.add(parser)
     _engine_options.add(parser)
     parser.add_argument("--system", default="", help="what the model is told before all else")
-    parser.add_argument("--temperature", type=number(0), default=0.0,
-                        help="default: %(default)s")
-    parser.add_argument("--top-p", type=number(0, 1), default=1.0, help="default: %(default)s")
+    parser.add_argument("--temperature", type=number(0), help="default: the model's, or 0")
+    parser.add_argument("--top-p", type=number(0, 1), help="default: the model's, or 1")
     parser.add_argument("--seed", type=integer(), default=0, help="default: %(default)s")
     args = parser.parse_args(arguments)
     try:
@@ -191,6 +191,7 @@ def main(open_engine, arguments=None):
             print(f"tp-chat: {note}", file=sys.stderr)
         with _signals.sigterm_raises():
             model = open_engine(args.model, **_engine_options.given(args))
+        _engine_options.say_notes("tp-chat", model)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-chat: {error}", file=sys.stderr)
         return exit_code(error)

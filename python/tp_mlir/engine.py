@@ -11,7 +11,7 @@ was given with it.
 
 import queue
 from dataclasses import dataclass, field
-from typing import Callable, Mapping, Optional, Protocol, Sequence
+from typing import Callable, Mapping, Optional, Protocol, Sequence, Tuple
 
 
 class EngineError(RuntimeError):
@@ -34,12 +34,13 @@ class ClosedError(EngineError):
 class Params:
     """How a request's tokens are chosen, and when they end.
 
-    Order: penalties, bias, temperature, top_k, min_p, top_p, draw (`tp_mlir.sampling`
-    is the definition).
+    What is None has the checkpoint's default, of its generation_config.json, and changes
+    nothing where that says nothing either. Order: sequence_bias, penalties, logit_bias,
+    exclusions, temperature, top_k, min_p, top_p, draw (`tp_mlir.sampling` is the definition).
 
     Attributes:
-        max_tokens: at most so many new tokens; at least 1. The context's end is another
-            limit, which ends the request with "length" as well.
+        max_tokens: at most so many new tokens; at least 1. Without a default 16. The context's
+            end is another limit, which ends the request with "length" as well.
         temperature: 0 takes the likeliest token, the lowest id of equals.
         top_k: draw among so many of the likeliest; 0 means all.
         top_p: draw among the fewest likeliest whose probabilities make at least this sum.
@@ -53,20 +54,54 @@ class Params:
         stop_ids: the request ends after any of these, with "stop".
         logprobs: report so many likeliest tokens with each; None reports none at all,
             0 the chosen one alone.
+        min_tokens: no stop id comes among the first so many new tokens.
+        no_repeat_ngram_size: no so many tokens in a row occur twice, the prompt's among them;
+            0 means that any may.
+        bad_words_ids: sequences of ids that are never completed; a stop id alone is none.
+        suppress_tokens, begin_suppress_tokens: ids that never come, or not as the first of an
+            answer.
+        sequence_bias: pairs of a sequence of ids and a number, which is added to the logit of
+            its last id where the others have just come.
+        forced_bos_token_id: the id that follows a prompt of one token.
+        forced_eos_token_id: ids, one of which is the last token that an answer has room for.
+        exponential_decay_length_penalty: (start, factor): from token start + 1 of an answer on
+            the logits of stop ids gain their size times factor^n - 1, with n = 1 for the first.
     """
 
-    max_tokens: int = 16
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
-    min_p: float = 0.0
+    max_tokens: Optional[int] = None
+    temperature: Optional[float] = None
+    top_k: Optional[int] = None
+    top_p: Optional[float] = None
+    min_p: Optional[float] = None
     seed: int = 0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
-    repetition_penalty: float = 1.0
+    repetition_penalty: Optional[float] = None
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     stop_ids: frozenset = frozenset()
     logprobs: Optional[int] = None
+    min_tokens: Optional[int] = None
+    no_repeat_ngram_size: Optional[int] = None
+    bad_words_ids: Optional[Sequence[Sequence[int]]] = None
+    suppress_tokens: Optional[Sequence[int]] = None
+    begin_suppress_tokens: Optional[Sequence[int]] = None
+    sequence_bias: Optional[Sequence[Tuple[Sequence[int], float]]] = None
+    forced_bos_token_id: Optional[int] = None
+    forced_eos_token_id: Optional[Sequence[int]] = None
+    exponential_decay_length_penalty: Optional[Tuple[int, float]] = None
+
+    def said(self):
+        """Those that are not None and may have a default, by generation_config.json's names."""
+        named = {name: getattr(self, name) for name in _WITH_DEFAULTS}
+        named["max_new_tokens"] = self.max_tokens
+        named["min_new_tokens"] = self.min_tokens
+        return {name: value for name, value in named.items() if value is not None}
+
+
+_WITH_DEFAULTS = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty",
+                  "no_repeat_ngram_size", "bad_words_ids", "suppress_tokens",
+                  "begin_suppress_tokens", "sequence_bias", "forced_bos_token_id",
+                  "forced_eos_token_id", "exponential_decay_length_penalty")
 
 
 @dataclass(frozen=True)
@@ -132,12 +167,17 @@ class Engine(Protocol):
     Attributes:
         context: most tokens of a prompt and its answer together.
         vocabulary: ids are below this.
+        defaults: parameters of requests that do not say otherwise, by the names of the
+            checkpoint's generation_config.json.
+        notes: what to tell of these at the start, a line each.
         failure: None, or the exception that says what has ended the engine, such as which rank
             was lost: all requests have ended with it, and no more are taken.
     """
 
     context: int
     vocabulary: int
+    defaults: Mapping[str, object]
+    notes: Sequence[str]
     failure: Optional[Exception]
 
     def submit(self, ids: Sequence[int], params: Params,
@@ -165,6 +205,15 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Cancel what runs, and give everything back. A second call does nothing."""
+
+
+def max_tokens(engine, prompt, otherwise):
+    """New tokens of an answer to a prompt of `prompt` tokens, where its request does not say:
+    the checkpoint's default, or else `otherwise`. At most 0 if the default leaves none."""
+    defaults = engine.defaults
+    if "max_new_tokens" in defaults:
+        return defaults["max_new_tokens"]
+    return defaults["max_length"] - prompt if "max_length" in defaults else otherwise
 
 
 def stream(engine, ids, params):

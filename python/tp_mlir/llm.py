@@ -37,8 +37,11 @@ class LLM:
     Args:
         folder: the checkpoint. Text needs its tokenizer.json and the packages of
             `pip install 'tp-mlir[text]'`; token ids need neither.
-        options: mesh, plan, target, context, rows, chunk, dtype, kv_dtype, untie, ignore: as
-            tp-compile's; backend and timeout as tp-run's.
+        options: mesh, plan, target, context, rows, chunk, dtype, kv_dtype, generation_config,
+            untie, ignore: as tp-compile's; backend and timeout as tp-run's.
+
+    Parameters that a request leaves out are those of the checkpoint's generation_config.json
+    (`engine.defaults`). The logger "tp_mlir" tells which, and what of the file is ignored.
 
     Any thread may use it. Close it, or use it in a `with`.
     """
@@ -46,6 +49,8 @@ class LLM:
     def __init__(self, folder, **options):
         self._folder, self._tokenizer = folder, None
         self.engine = _generator.open_engine(folder, **options)
+        for note in self.engine.notes:
+            logging.getLogger("tp_mlir").warning(note)
 
     @property
     def tokenizer(self):

@@ -3,8 +3,10 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Order: penalties, bias, temperature, top_k, min_p, top_p, draw. Engines are judged by it;
-they do the same in float32, and on logits that are split over ranks.
+Order: sequence_bias, penalties, logit_bias, exclusions, temperature, top_k, min_p, top_p, draw.
+Engines are judged by it; they do the same in float32, and on logits that are split over ranks.
+What is None changes nothing. Penalties and exclusions are those of transformers' logits
+processors.
 
 The draw is Gumbel-max: each candidate's logit gains a random number of its own, and the
 largest sum wins, which chooses a token as often as softmax says. That number is a function
@@ -60,16 +62,70 @@ def gumbel(seed, position, ids):
     return -numpy.log(-numpy.log1p(-u))
 
 
-def adjusted(logits, params, prompt=(), generated=()):
-    """Logits after penalties and bias, as float64."""
-    logits = numpy.array(logits, numpy.float64)
-    seen = numpy.unique(numpy.asarray([*prompt, *generated], numpy.int64))
-    factor = params.repetition_penalty
+def _completed(sequence, text):
+    """Whether the last id of a sequence would complete it."""
+    before = len(sequence) - 1
+    return before <= len(text) and list(sequence[:-1]) == text[len(text) - before:]
+
+
+def forced(params, prompt, generated, last):
+    """The only ids that may come; none where there is no such rule."""
+    if last and params.forced_eos_token_id:
+        return set(params.forced_eos_token_id)
+    if params.forced_bos_token_id is not None and len(prompt) + len(generated) == 1:
+        return {params.forced_bos_token_id}
+    return set()
+
+
+def excluded(params, prompt, generated, last):
+    """Ids that must not come by any other rule."""
+    text, found = [*prompt, *generated], set(params.suppress_tokens or ())
+    # A forced first token counts as the prompt's.
+    begin = 1 if params.forced_bos_token_id is not None and len(prompt) <= 1 else 0
+    if len(generated) == begin:
+        found |= set(params.begin_suppress_tokens or ())
+    if forced(params, prompt, generated, last):
+        return found
+    if len(generated) < (params.min_tokens or 0):
+        found |= params.stop_ids
+    size = params.no_repeat_ngram_size
+    if size:
+        end = text[len(text) - size + 1:]
+        found |= {text[at + size - 1] for at in range(len(text) - size + 1)
+                  if text[at:at + size - 1] == end}
+    # An answer may end all the same.
+    return found | {words[-1] for words in params.bad_words_ids or () if _completed(words, text)
+                    and not (len(words) == 1 and words[0] in params.stop_ids)}
+
+
+def adjusted(logits, params, prompt=(), generated=(), last=None):
+    """Logits after penalties, bias and exclusions, as float64.
+
+    Args:
+        last: whether the answer has room for one token more; by default as max_tokens says.
+    """
+    logits, text = numpy.array(logits, numpy.float64), [*prompt, *generated]
+    if last is None:
+        last = params.max_tokens is not None and len(generated) + 1 >= params.max_tokens
+    for sequence, bias in params.sequence_bias or ():
+        if _completed(sequence, text):
+            logits[sequence[-1]] += bias
+    seen = numpy.unique(numpy.asarray(text, numpy.int64))
+    factor = 1.0 if params.repetition_penalty is None else params.repetition_penalty
     logits[seen] = numpy.where(logits[seen] > 0, logits[seen] / factor, logits[seen] * factor)
     made, counts = numpy.unique(numpy.asarray(generated, numpy.int64), return_counts=True)
     logits[made] -= params.frequency_penalty * counts + params.presence_penalty
     for token, bias in params.logit_bias.items():
         logits[token] += bias
+    start, growth = params.exponential_decay_length_penalty or (0, 1.0)
+    late, ends = len(generated) - start, sorted(params.stop_ids)
+    if late > 0 and ends:
+        logits[ends] += numpy.abs(logits[ends]) * (growth ** late - 1)
+    only = forced(params, prompt, generated, last)
+    if only:
+        logits[:] = -numpy.inf
+        logits[sorted(only)] = 0
+    logits[sorted(excluded(params, prompt, generated, last))] = -numpy.inf
     return logits
 
 
@@ -79,22 +135,22 @@ def candidates(logits, params):
     Each sees the distribution that the one before has left, and leaves at least one.
     """
     order = numpy.argsort(-logits, kind="stable")
-    if params.top_k > 0:
+    if params.top_k:
         order = order[:params.top_k]
     shares = numpy.exp(logits[order] - logits[order[0]])
-    kept = shares >= params.min_p
+    kept = shares >= (params.min_p or 0)
     order, shares = order[kept], shares[kept]
-    if params.top_p < 1:
+    if params.top_p is not None and params.top_p < 1:
         # Those before whom the sum has not reached top_p.
         before = numpy.cumsum(shares) - shares
         order = order[before < max(params.top_p, 1e-300) * shares.sum()]
     return order
 
 
-def sample(logits, params, prompt=(), generated=()):
+def sample(logits, params, prompt=(), generated=(), last=None):
     """The id of the next token after `prompt` and `generated`."""
-    logits = adjusted(logits, params, prompt, generated)
-    if params.temperature == 0:
+    logits = adjusted(logits, params, prompt, generated, last)
+    if not params.temperature:
         return int(numpy.argmax(logits))
     logits = logits / params.temperature
     ids = numpy.sort(candidates(logits, params))

@@ -13,6 +13,7 @@
 #ifndef TPRT_FORMAT_MANIFEST_H
 #define TPRT_FORMAT_MANIFEST_H
 
+#include "Sampling.h"
 #include "tprt/abi.h"
 #include "tprt/collectives.h"
 #include "tprt/status.h"
@@ -245,8 +246,11 @@ struct Generation {
   int64_t vocabulary; ///< logits of a token
   int64_t window; ///< tokens that the last one sees, itself included; 0: all
   std::vector<int64_t> stopIds;
+  GenerationConfig config = {}; ///< of requests that do not say otherwise
 
   int64_t pages() const { return cells / page; }
+  /// The longest sequence: one request may have the whole cache.
+  int64_t longest() const { return context < cells ? context : cells; }
   /// Of a sequence, at most.
   int64_t tablePages() const { return (context + page - 1) / page; }
 };

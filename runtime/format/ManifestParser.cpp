@@ -360,8 +360,19 @@ private:
     g.window = cursor["window"].integer(0, INT32_MAX);
     for (const Cursor &id : cursor["stop_ids"].list())
       g.stopIds.push_back(id.integer(0, INT32_MAX));
+    if (cursor.has("config"))
+      parseGenerationConfig(cursor["config"], g);
     cursor.end();
     manifest.generation = std::move(g);
+  }
+
+  static void parseGenerationConfig(const Cursor &cursor, Generation &g) {
+    g.config.file = cursor["file"].string();
+    g.config.text = cursor["defaults"].text();
+    readSampling(cursor["defaults"], g.vocabulary, g.config.sampling,
+                 g.config.limit);
+    g.config.ignored = cursor["ignored"].strings();
+    cursor.end();
   }
 
   /// The position of a state of that type and shape.

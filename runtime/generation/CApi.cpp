@@ -13,6 +13,7 @@
 using namespace tprt;
 using namespace tprt::capi;
 using namespace tprt::generation;
+using nlohmann::json;
 
 static_assert(int(kQueueFull) == TPRT_QUEUE_FULL &&
               int(kDrained) == TPRT_DRAINED);
@@ -22,6 +23,7 @@ static_assert(int(Finish::Length) == TPRT_LENGTH &&
               int(Finish::Error) == TPRT_FAILED);
 
 struct tprt_generator {
+  const Generation program;
   Generator own;
   Event event; ///< the last
   std::vector<int32_t> ids;
@@ -46,29 +48,36 @@ static int32_t guardHere(tprt_session *session, Body body) {
   return code;
 }
 
-static Expected<Request> takeRequest(const tprt_request *from) {
+static Expected<Request> takeRequest(const Generation &program,
+                                     const tprt_request *from) {
   tprt_request r;
   TPRT_TRY(take(from, "tprt_request", r));
-  Request request;
-  request.prompt.assign(r.prompt, r.prompt + r.prompt_count);
+  json parameters = json::object();
+  if (r.parameters) {
+    TPRT_ASSIGN(parameters, parseJson(r.parameters, 8).in("parameters"));
+  }
+  // What is zero has its default, and the object says more.
+  auto set = [&](const char *key, auto value) {
+    if (value != 0 && parameters.is_object() && !parameters.contains(key))
+      parameters[key] = value;
+  };
+  set("max_new_tokens", r.max_tokens);
+  set("repetition_penalty", r.repetition_penalty);
+  set("presence_penalty", r.presence_penalty);
+  set("frequency_penalty", r.frequency_penalty);
+  set("temperature", r.temperature);
+  set("top_k", r.top_k);
+  set("min_p", r.min_p);
+  set("top_p", r.top_p);
+  TPRT_ASSIGN(auto request,
+              makeRequest(program, {r.prompt, r.prompt + r.prompt_count},
+                          parameters, "parameters"));
+  for (int64_t i = 0; i < r.bias_count; ++i)
+    request.sampling.bias.push_back({r.bias_ids[i], r.bias[i]});
+  request.sampling.seed = r.seed;
   request.stopIds.assign(r.stop_ids, r.stop_ids + r.stop_count);
   request.ignoreStops = r.ignore_stops;
   request.logProbabilities = r.log_probabilities - 1;
-  if (r.max_tokens)
-    request.maxTokens = r.max_tokens;
-  Sampling &s = request.sampling;
-  s.presence = r.presence_penalty;
-  s.frequency = r.frequency_penalty;
-  for (int64_t i = 0; i < r.bias_count; ++i)
-    s.bias.push_back({r.bias_ids[i], r.bias[i]});
-  s.temperature = r.temperature;
-  s.topK = r.top_k;
-  s.minP = r.min_p;
-  s.seed = r.seed;
-  if (r.repetition_penalty != 0)
-    s.repetition = r.repetition_penalty;
-  if (r.top_p != 0)
-    s.topP = r.top_p;
   return request;
 }
 
@@ -84,7 +93,11 @@ int32_t tprt_generate_open(tprt_session *session, int64_t queue,
     TPRT_ASSIGN(auto program, generationOf(own.manifest()));
     TPRT_ASSIGN(auto model, SessionModel::make(own));
     *generator = new tprt_generator{
-        {program, std::move(model), queue > 0 ? queue : 1024}, {}, {}, {}};
+        program,
+        {program, std::move(model), queue > 0 ? queue : 1024},
+        {},
+        {},
+        {}};
     return {};
   });
 }
@@ -112,7 +125,7 @@ int32_t tprt_generate_submit(tprt_generator *generator,
     auto *next = reinterpret_cast<const char *>(requests);
     for (int64_t i = 0; i < count; ++i) {
       auto *request = reinterpret_cast<const tprt_request *>(next);
-      TPRT_ASSIGN(auto one, takeRequest(request));
+      TPRT_ASSIGN(auto one, takeRequest(generator->program, request));
       taken.push_back(std::move(one));
       next += request->size;
     }
@@ -148,7 +161,7 @@ int32_t tprt_generate_next(tprt_generator *generator, double seconds,
               generator->ids.data(),
               generator->logProbabilities.data(),
               int64_t(generator->ids.size()),
-              own.error.c_str()};
+              own.error.message().c_str()};
     return {};
   });
 }

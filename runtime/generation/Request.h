@@ -8,33 +8,12 @@
 #ifndef TPRT_GENERATION_REQUEST_H
 #define TPRT_GENERATION_REQUEST_H
 
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
+#include "../format/Json.h"
+#include "../format/Manifest.h"
 
 namespace tprt::generation {
 
-/// How a token is chosen, applied in this order. What is not set changes
-/// nothing; temperature 0 takes the largest logit.
-struct Sampling {
-  /// Of tokens that occur: positive logits are divided by it, others
-  /// multiplied.
-  float repetition = 1;
-  /// Of tokens that were generated: subtracted, once or for each time.
-  float presence = 0, frequency = 0;
-  std::vector<std::pair<int32_t, float>> bias; ///< added to the token's logit
-  float temperature = 0;
-  int64_t topK = 0; ///< only the k largest; 0: all
-  float minP = 0;   ///< only those at least so probable beside the largest
-  float topP = 1;   ///< only the fewest that are so probable together
-  uint64_t seed = 0;
-
-  /// Whether the logits are changed first.
-  bool isAdjusted() const {
-    return repetition != 1 || presence != 0 || frequency != 0 || !bias.empty();
-  }
-};
+using tprt::Sampling;
 
 /// Tokens with the logarithm of their probability under the logits as the
 /// program gives them.
@@ -51,6 +30,25 @@ struct Request {
   int64_t logProbabilities = -1;
 };
 
+/// A request for what follows `prompt`, as `parameters` say: a JSON object with
+/// the keys of readSampling, and "generation_config": "none" where the
+/// program's defaults do not count, which hold for all that is not said. An
+/// error begins with `where`, the object's name.
+Expected<Request> makeRequest(const Generation &program,
+                              std::vector<int32_t> prompt,
+                              const nlohmann::json &parameters,
+                              const std::string &where);
+
+/// An error that says what of the request the program cannot do.
+Status checkRequest(const Generation &program, const Request &request);
+
+/// Ids that end an answer.
+std::vector<int32_t> endsOf(const Generation &program, const Request &request);
+
+/// What a program tells at its start of the checkpoint's generation_config.json:
+/// the defaults that hold, and the keys that are ignored, a line each.
+std::vector<std::string> notesOn(const Generation &program);
+
 enum class Finish { None, Length, Stop, Cancelled, Error };
 
 /// A new token of a request, its end, or both.
@@ -60,7 +58,7 @@ struct Event {
   Finish finish = Finish::None;
   /// The chosen token first, then the most probable.
   LogProbabilities logProbabilities = {};
-  std::string error = {}; ///< of Finish::Error
+  Status error = {}; ///< of Finish::Error
 };
 
 } // namespace tprt::generation

@@ -39,19 +39,14 @@ int64_t generation::argmax(const float *values, int64_t count) {
   return std::find(values + at, values + count, best) - values;
 }
 
-/// With penalties and bias, where there are any.
-const float *Sampler::adjust(const float *logits, const Sampling &sampling,
-                             const std::vector<int32_t> &tokens,
-                             int64_t prompt) {
-  if (!sampling.isAdjusted())
-    return logits;
-  adjusted.assign(logits, logits + vocabulary);
+/// Repetition, presence and frequency.
+void Sampler::penalise(const Sampling &sampling, const History &history) {
   times.resize(size_t(vocabulary)); // all 0 between calls
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    int32_t &count = times[size_t(tokens[i])];
-    count = std::max(count, 1) + (int64_t(i) >= prompt);
+  for (size_t i = 0; i < history.tokens.size(); ++i) {
+    int32_t &count = times[size_t(history.tokens[i])];
+    count = std::max(count, 1) + (int64_t(i) >= history.prompt);
   }
-  for (int32_t id : tokens) {
+  for (int32_t id : history.tokens) {
     int32_t count = std::exchange(times[size_t(id)], 0);
     if (count == 0)
       continue;
@@ -60,8 +55,49 @@ const float *Sampler::adjust(const float *logits, const Sampling &sampling,
     if (count > 1)
       x -= sampling.presence + sampling.frequency * float(count - 1);
   }
+}
+
+/// The longer an answer is, the more probable its end becomes.
+void Sampler::hasten(const Sampling &sampling, const History &history) {
+  constexpr double kMost = 1e30; // times a logit this is still a number
+  int64_t late = history.generated() - sampling.decayStart;
+  if (late <= 0 || sampling.decayFactor == 1)
+    return;
+  double more = std::pow(double(sampling.decayFactor), double(late)) - 1;
+  for (int32_t id : history.ends) {
+    float &x = adjusted[size_t(id)];
+    x += float(std::abs(double(x)) * std::min(more, kMost));
+  }
+}
+
+void Sampler::exclude(const Sampling &sampling, const History &history) {
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  Sampling::Ids forced = forcedNext(sampling, history);
+  if (!forced.empty()) {
+    adjusted.assign(size_t(vocabulary), kNever);
+    for (int32_t id : forced)
+      adjusted[size_t(id)] = 0;
+  }
+  excludeNext(sampling, history, excluded);
+  for (int32_t id : excluded)
+    adjusted[size_t(id)] = kNever;
+}
+
+/// With all that is set of the request, where anything is.
+const float *Sampler::adjust(const float *logits, const Sampling &sampling,
+                             const History &history) {
+  if (!sampling.isAdjusted() && !sampling.isRestricted())
+    return logits;
+  adjusted.assign(logits, logits + vocabulary);
+  for (const auto &[sequence, bias] : sampling.sequenceBias)
+    if (isCompletedNext(sequence, history))
+      adjusted[size_t(sequence.back())] += bias;
+  penalise(sampling, history);
   for (auto [id, bias] : sampling.bias)
     adjusted[size_t(id)] += bias;
+  hasten(sampling, history);
+  if (sampling.isRestricted())
+    exclude(sampling, history);
   return adjusted.data();
 }
 
@@ -136,20 +172,30 @@ int32_t Sampler::draw(const float *logits, double scale, uint64_t seed,
   return chosen;
 }
 
-Expected<int32_t> Sampler::choose(const float *logits, const Sampling &sampling,
-                                  const std::vector<int32_t> &tokens,
-                                  int64_t prompt) {
-  logits = adjust(logits, sampling, tokens, prompt);
+/// Why no token can be chosen from what was made of the `given` logits.
+Status Sampler::explainNone(const float *given, const float *logits,
+                            const History &history) const {
+  int64_t best = argmax(given, vocabulary);
+  if (logits != given && best >= 0 && best < vocabulary &&
+      std::isfinite(given[best]))
+    return userError("no token can follow position ", history.length() - 1,
+                     ": suppress_tokens, no_repeat_ngram_size and the like "
+                     "exclude the whole vocabulary");
+  return internalError("the logits of position ", history.length() - 1,
+                       " are not numbers");
+}
+
+Expected<int32_t> Sampler::choose(const float *given, const Sampling &sampling,
+                                  const History &history) {
+  const float *logits = adjust(given, sampling, history);
   int64_t best = argmax(logits, vocabulary);
   if (best < 0 || best == vocabulary || std::isinf(logits[best]))
-    return internalError("the logits of position ", tokens.size() - 1,
-                         " are not numbers");
+    return explainNone(given, logits, history);
   if (sampling.temperature == 0)
     return int32_t(best);
   double scale = 1 / double(sampling.temperature);
-  auto position = uint32_t(tokens.size());
-  bool isCut = sampling.topK > 0 || sampling.minP > 0 || sampling.topP < 1;
-  if (!isCut)
+  auto position = uint32_t(history.length());
+  if (!sampling.isCut())
     return draw(logits, scale, sampling.seed, position);
   double largest = logits[best] * scale, least = -kInfinity, sum = 0;
   if (sampling.minP > 0) {

@@ -15,6 +15,7 @@
 #define TPRT_GENERATION_SAMPLER_H
 
 #include "../support/Candidates.h"
+#include "Exclusions.h"
 #include "Request.h"
 #include "tprt/status.h"
 
@@ -25,10 +26,10 @@ class Sampler {
 public:
   explicit Sampler(int64_t vocabulary) : vocabulary(vocabulary) {}
 
-  /// The token that follows `tokens`, of which the first `prompt` were given.
-  /// An error if a logit is not a number.
+  /// The token that comes next. An error if a logit is not a number, or if
+  /// every token is excluded.
   Expected<int32_t> choose(const float *logits, const Sampling &sampling,
-                           const std::vector<int32_t> &tokens, int64_t prompt);
+                           const History &history);
 
   /// The logarithms of the probabilities of `chosen`, then of the `most` most
   /// probable.
@@ -37,7 +38,12 @@ public:
 
 private:
   const float *adjust(const float *logits, const Sampling &sampling,
-                      const std::vector<int32_t> &tokens, int64_t prompt);
+                      const History &history);
+  void penalise(const Sampling &sampling, const History &history);
+  void hasten(const Sampling &sampling, const History &history);
+  void exclude(const Sampling &sampling, const History &history);
+  Status explainNone(const float *given, const float *logits,
+                     const History &history) const;
   void select(const float *logits, double scale, int64_t most, double least);
   void narrow(double topP, double largest, double sum);
   int32_t draw(const float *logits, double scale, uint64_t seed,
@@ -46,6 +52,7 @@ private:
 
   int64_t vocabulary;
   std::vector<float> adjusted;
+  Sampling::Ids excluded;
   std::vector<int32_t> times; ///< 1 and how often a token was generated
   std::vector<Candidate> candidates;
   std::vector<float> weights;

@@ -18,76 +18,17 @@ static double secondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-/// The longest sequence: one request may have the whole cache.
-static int64_t longestOf(const Generation &program) {
-  return std::min(program.context, program.cells);
-}
-
-static Status checkIds(const Generation &program, const char *what,
-                       const std::vector<int32_t> &ids) {
-  for (size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] < 0 || ids[i] >= program.vocabulary)
-      return userError(what, " ", i, ": expected an id in [0, ",
-                       program.vocabulary, "), got ", ids[i]);
-  return {};
-}
-
-static Status checkSampling(const Generation &program, const Sampling &s) {
-  auto check = [](const char *name, float value, bool isGood,
-                  const char *expected) -> Status {
-    if (isGood && std::isfinite(value))
-      return {};
-    return userError(name, ": expected ", expected, ", got ", value);
-  };
-  TPRT_TRY(check("temperature", s.temperature, s.temperature >= 0,
-                 "a number of at least 0"));
-  TPRT_TRY(
-      check("top-p", s.topP, s.topP >= 0 && s.topP <= 1, "a number in [0, 1]"));
-  TPRT_TRY(
-      check("min-p", s.minP, s.minP >= 0 && s.minP <= 1, "a number in [0, 1]"));
-  TPRT_TRY(check("repetition penalty", s.repetition, s.repetition > 0,
-                 "a number above 0"));
-  TPRT_TRY(check("presence penalty", s.presence, true, "a number"));
-  TPRT_TRY(check("frequency penalty", s.frequency, true, "a number"));
-  if (s.topK < 0)
-    return userError("top-k: expected at least 0, got ", s.topK);
-  for (auto [id, bias] : s.bias) {
-    TPRT_TRY(checkIds(program, "bias", {id}));
-    TPRT_TRY(check("bias", bias, true, "a number"));
-  }
-  return {};
-}
-
-Status generation::checkRequest(const Generation &program,
-                                const Request &request) {
-  int64_t count = int64_t(request.prompt.size());
-  if (count == 0)
-    return userError("expected at least one token");
-  if (count >= longestOf(program))
-    return userError("expected at most ", longestOf(program) - 1,
-                     " tokens, as the context of ", longestOf(program),
-                     " must hold a new one too, got ", count,
-                     "; a larger --context of tp-compile holds more");
-  TPRT_TRY(checkIds(program, "position", request.prompt));
-  TPRT_TRY(checkIds(program, "stop id", request.stopIds));
-  if (request.maxTokens < 1)
-    return userError("max-tokens: expected at least 1, got ",
-                     request.maxTokens);
-  if (request.logProbabilities > program.vocabulary)
-    return userError("logprobs: expected at most ", program.vocabulary,
-                     ", got ", request.logProbabilities);
-  return checkSampling(program, request.sampling);
-}
-
 Scheduler::Scheduler(const Generation &program, StepModel &model,
                      SharedStatistics &statistics)
     : program(program), model(model), statistics(statistics),
       pages(program.pages(), program.page), sampler(program.vocabulary),
-      longest(longestOf(program)), batch(program) {
+      longest(program.longest()), batch(program) {
   statistics.update([&](Statistics &s) {
     s.context = longest;
     s.vocabulary = this->program.vocabulary;
     s.stopIds = this->program.stopIds;
+    s.defaults = this->program.config.text;
+    s.notes = notesOn(this->program);
     s.pages = pages.count();
     s.pageSize = pages.size();
   });
@@ -97,6 +38,7 @@ void Scheduler::add(uint64_t number, Request request) {
   auto sequence = std::make_unique<Sequence>();
   sequence->number = number;
   sequence->tokens = request.prompt;
+  sequence->ends = endsOf(program, request);
   sequence->request = std::move(request);
   sequence->last = Clock::now();
   waiting.push_back(std::move(sequence));
@@ -226,12 +168,22 @@ void Scheduler::put(Sequence &sequence, int64_t count) {
   scheduled.push_back(&sequence);
 }
 
+History Scheduler::historyOf(const Sequence &sequence) const {
+  return {sequence.tokens, sequence.prompt(),
+          sequence.generated() + 1 >= sequence.request.maxTokens ||
+              int64_t(sequence.tokens.size()) + 1 >= longest,
+          sequence.ends};
+}
+
 /// Has the program choose the sequence's next token, if there is one and it
-/// can.
+/// can. It knows nothing of excluded tokens, but the best of all is also the
+/// best of those that are left, unless it is excluded itself.
 void Scheduler::chooseNext(const Sequence &sequence, size_t row, bool isLast) {
   const Sampling &sampling = sequence.request.sampling;
+  bool canChoose = !sampling.isAdjusted() &&
+                   !(sampling.isRestricted() && sampling.isCut());
   batch.positions[row] =
-      isLast && !sampling.isAdjusted() ? int32_t(sequence.tokens.size()) : -1;
+      isLast && canChoose ? int32_t(sequence.tokens.size()) : -1;
   batch.seeds[row] = int64_t(sampling.seed);
   batch.temperatures[row] = sampling.temperature;
   batch.topK[row] = int32_t(std::min(sampling.topK, program.vocabulary));
@@ -265,6 +217,18 @@ void Scheduler::compose() {
   std::fill(batch.ids.begin() + batch.tokens, batch.ids.end(), 0);
 }
 
+/// Forgets tokens that the program has chosen and that are excluded.
+void Scheduler::dropExcluded() {
+  for (size_t row = 0; row < scheduled.size(); ++row) {
+    const Sequence &sequence = *scheduled[row];
+    const Sampling &sampling = sequence.request.sampling;
+    int32_t &token = batch.chosen[row];
+    if (sequence.left() == 0 && token >= 0 && sampling.isRestricted() &&
+        isExcluded(sampling, historyOf(sequence), token, excluded))
+      token = -1;
+  }
+}
+
 /// The logits of the step, if a token must be chosen from them here or its
 /// rivals are asked for; otherwise null.
 Expected<const float *> Scheduler::logitsIfWanted() {
@@ -285,11 +249,10 @@ Event Scheduler::sample(Sequence &sequence, size_t row, const float *logits) {
   if (logits)
     logits += int64_t(row) * program.vocabulary;
   if (*token < 0)
-    token = sampler.choose(logits, request.sampling, sequence.tokens,
-                           sequence.prompt());
+    token = sampler.choose(logits, request.sampling, historyOf(sequence));
   if (!token) {
     event.finish = Finish::Error;
-    event.error = token.status().message();
+    event.error = token.status();
     return event;
   }
   event.token = *token;
@@ -306,10 +269,8 @@ Event Scheduler::sample(Sequence &sequence, size_t row, const float *logits) {
   });
   sequence.last = Clock::now();
   sequence.tokens.push_back(*token);
-  auto has = [&](const auto &ids) {
-    return std::find(ids.begin(), ids.end(), *token) != ids.end();
-  };
-  if (has(request.stopIds) || (!request.ignoreStops && has(program.stopIds)))
+  const std::vector<int32_t> &ends = sequence.ends;
+  if (std::find(ends.begin(), ends.end(), *token) != ends.end())
     event.finish = Finish::Stop;
   else if (sequence.generated() >= request.maxTokens ||
            int64_t(sequence.tokens.size()) >= longest)
@@ -327,6 +288,7 @@ Status Scheduler::step(std::vector<Event> &events) {
   TPRT_TRY(model.step(batch));
   for (size_t row = 0; row < scheduled.size(); ++row)
     scheduled[row]->computed += batch.starts[row + 1] - batch.starts[row];
+  dropExcluded();
   TPRT_ASSIGN(const float *logits, logitsIfWanted());
   double modelSeconds = secondsSince(modelStart);
   for (size_t row = 0; row < scheduled.size(); ++row) {

@@ -27,9 +27,6 @@
 
 namespace tprt::generation {
 
-/// An error that says what of the request the program cannot do.
-Status checkRequest(const Generation &program, const Request &request);
-
 class Scheduler {
 public:
   Scheduler(const Generation &program, StepModel &model,
@@ -54,6 +51,7 @@ private:
     uint64_t number;
     Request request;
     std::vector<int32_t> tokens; ///< the prompt and what was generated
+    std::vector<int32_t> ends;   ///< ids that end the answer
     int64_t computed = 0;        ///< tokens whose keys and values are in pages
     std::vector<int32_t> pages;  ///< -1: given back, behind the window
     int64_t fullPages = 0, oldPages = 0; ///< kept if any, and given back
@@ -73,6 +71,8 @@ private:
   void chooseNext(const Sequence &sequence, size_t row, bool isLast);
   void release(Sequence &sequence);
   void keepPages(Sequence &sequence);
+  History historyOf(const Sequence &sequence) const;
+  void dropExcluded();
   Expected<const float *> logitsIfWanted();
   Event sample(Sequence &sequence, size_t row, const float *logits);
   void gauge();
@@ -82,6 +82,7 @@ private:
   SharedStatistics &statistics;
   Pages pages;
   Sampler sampler;
+  Sampling::Ids excluded;
   int64_t longest; ///< tokens of a sequence
   Batch batch;
   std::vector<Owner> running;        ///< by number

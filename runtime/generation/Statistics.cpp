@@ -24,6 +24,8 @@ std::string Statistics::toJson() const {
       {"context", context},
       {"vocabulary", vocabulary},
       {"stop_ids", stopIds},
+      {"defaults", json::parse(defaults)},
+      {"notes", notes},
       {"requests",
        {{"finished", finished},
         {"cancelled", cancelled},

@@ -19,6 +19,9 @@ namespace tprt::generation {
 struct Statistics {
   int64_t context = 0, vocabulary = 0; ///< of the program
   std::vector<int64_t> stopIds;        ///< likewise
+  /// The program's defaults, a JSON object, and notesOn() them.
+  std::string defaults = "{}";
+  std::vector<std::string> notes;
   int64_t finished = 0, cancelled = 0, running = 0, waiting = 0;
   int64_t promptTokens = 0, generatedTokens = 0, computedTokens = 0;
   int64_t steps = 0;

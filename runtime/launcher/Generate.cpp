@@ -28,15 +28,30 @@ tprt::readPrompts(const Manifest &manifest, const GenerateOptions &options) {
   return readJson(parsed, where, [&](const Cursor &prompts) {
     std::vector<Request> requests;
     for (const Cursor &prompt : prompts.list()) {
-      Request &request = requests.emplace_back(options.request);
+      std::vector<int32_t> ids;
       for (const Cursor &id : prompt.list())
-        request.prompt.push_back(
-            int32_t(id.integer(0, program.vocabulary - 1)));
-      if (Status status = checkRequest(program, request); !status.ok())
+        ids.push_back(int32_t(id.integer(0, program.vocabulary - 1)));
+      auto request = makeRequest(program, std::move(ids), options.parameters,
+                                 "the command line");
+      if (!request)
+        prompt.fail(request.status().message());
+      request->sampling.seed = options.seed;
+      request->stopIds = options.stopIds;
+      request->logProbabilities = options.logProbabilities;
+      if (Status status = checkRequest(program, *request); !status.ok())
         prompt.fail(status.message());
+      requests.push_back(std::move(*request));
     }
     return requests;
   });
+}
+
+void tprt::noteDefaults(const Manifest &manifest,
+                        const GenerateOptions &options) {
+  if (!manifest.generation || options.parameters.contains("generation_config"))
+    return;
+  for (const std::string &note : notesOn(*manifest.generation))
+    std::fprintf(stderr, "tp-run: %s\n", note.c_str());
 }
 
 namespace {
@@ -92,7 +107,8 @@ static Status answerAll(Session &session, std::vector<Request> requests,
     if (!event)
       continue;
     if (event->finish == Finish::Error)
-      return internalError("prompt ", event->request - 1, ": ", event->error);
+      return event->error.in(
+          detail::join("prompt ", event->request - 1));
     answers[event->request - 1].add(*event);
   }
   statistics = generator.statistics().toJson();
@@ -106,5 +122,5 @@ Status tprt::generate(Session &session, const GenerateOptions &options,
   std::vector<Answer> answers;
   TPRT_TRY(answerAll(session, std::move(requests), answers, statistics));
   return writeFile(options.output,
-                   toJson(answers, options.request.logProbabilities >= 0));
+                   toJson(answers, options.logProbabilities >= 0));
 }

@@ -14,15 +14,22 @@
 namespace tprt {
 
 struct GenerateOptions {
-  std::string prompts;           ///< file; empty: nothing is generated
-  std::string output;            ///< file
-  generation::Request request{}; ///< what all prompts have in common
+  std::string prompts; ///< file; empty: nothing is generated
+  std::string output;  ///< file
+  /// What all prompts have in common: makeRequest's parameters, and the rest.
+  nlohmann::json parameters = nlohmann::json::object();
+  uint64_t seed = 0;
+  std::vector<int32_t> stopIds;
+  int64_t logProbabilities = -1;
 };
 
 /// The prompts of the file, a JSON list of lists of ids, as requests that the
 /// program can answer.
 Expected<std::vector<generation::Request>>
 readPrompts(const Manifest &manifest, const GenerateOptions &options);
+
+/// Says on standard error which defaults of the checkpoint hold.
+void noteDefaults(const Manifest &manifest, const GenerateOptions &options);
 
 /// Answers all prompts together and writes the answers; called by all ranks,
 /// `requests` on rank 0 alone. `statistics` gets a JSON object there.

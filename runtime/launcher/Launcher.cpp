@@ -289,6 +289,8 @@ Status execute(Options &options, char **argv, int &code) {
   if (!process || process->rank == 0) {
     if (options.generates()) {
       TPRT_ASSIGN(requests, readPrompts(session->manifest(), options.generate));
+      if (!ownRanks)
+        noteDefaults(session->manifest(), options.generate);
     }
     if (options.trains())
       TPRT_TRY(training::check(*session, options.train, source));
@@ -339,8 +341,6 @@ const CLI::Validator kNotEmpty(
     "");
 
 void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
-  generation::Request &request = options.request;
-  generation::Sampling &sampling = request.sampling;
   CLI::Option *generate = app.add_option(
       "--generate", options.prompts,
       "continue the prompts of this file, a JSON list of lists of token ids; "
@@ -351,19 +351,37 @@ void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
   auto add = [&](const char *name, auto &value, const char *text) {
     return app.add_option(name, value, text)->needs(generate);
   };
-  add("--max-tokens", request.maxTokens, "new tokens per prompt; default 16");
-  add("--temperature", sampling.temperature,
-      "divides the logits before a draw; default 0: the largest is taken");
-  add("--top-k", sampling.topK, "draw among this many of the likeliest");
-  add("--min-p", sampling.minP,
+  // Each wins over the default that the checkpoint has for it.
+  auto set = [&]<typename T>(T, const char *name, const char *key,
+                             const char *text) {
+    return app
+        .add_option_function<T>(
+            name, [&options, key](const T &x) { options.parameters[key] = x; },
+            text)
+        ->needs(generate);
+  };
+  set(int64_t(), "--max-tokens", "max_new_tokens",
+      "new tokens per prompt; default 16, or the checkpoint's");
+  set(float(), "--temperature", "temperature",
+      "divides the logits before a draw; 0: the largest is taken; default 0, "
+      "or the checkpoint's");
+  set(int64_t(), "--top-k", "top_k",
+      "draw among this many of the likeliest; 0: all");
+  set(float(), "--min-p", "min_p",
       "draw among those this probable beside the likeliest");
-  add("--top-p", sampling.topP,
+  set(float(), "--top-p", "top_p",
       "draw among the fewest that are this probable together");
-  add("--stop-ids", request.stopIds,
+  set(float(), "--repetition-penalty", "repetition_penalty",
+      "makes tokens that occur less likely, where it is above 1");
+  set(std::string(), "--generation-config", "generation_config",
+      "none: what the program has of the checkpoint's generation_config.json "
+      "does not count")
+      ->check(CLI::IsMember({"none"}));
+  add("--stop-ids", options.stopIds,
       "tokens that end an answer beside the program's own, with commas "
       "between them")
       ->delimiter(',');
-  add("--logprobs", request.logProbabilities,
+  add("--logprobs", options.logProbabilities,
       "write each token's log-probability, and those of this many of the "
       "likeliest")
       ->check(kNotNegative);
@@ -510,7 +528,7 @@ void addSeed(CLI::App &app, Options &options) {
   app.add_option_function<uint64_t>(
          "--seed",
          [&](uint64_t seed) {
-           options.generate.request.sampling.seed = seed;
+           options.generate.seed = seed;
            options.train.recipe["seed"] = seed;
          },
          "of draws (default 0), or of the order of the rows (default 1)")

@@ -26,7 +26,6 @@ using namespace tprt;
 namespace {
 
 using Tensors = Weights::Tensors;
-using Located = Weights::Located;
 
 //===----------------------------------------------------------------------===//
 // Values

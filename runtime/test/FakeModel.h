@@ -55,15 +55,18 @@ inline std::vector<int32_t> generateAlone(const Generation &program,
   Sampler sampler(program.vocabulary);
   std::vector<int32_t> tokens = request.prompt;
   auto longest = size_t(std::min(program.context, program.cells));
-  auto stops = [&](int32_t token) {
-    return std::count(request.stopIds.begin(), request.stopIds.end(), token) ||
-           std::count(program.stopIds.begin(), program.stopIds.end(), token);
-  };
-  do
-    tokens.push_back(*sampler.choose(logitsAfter(program, tokens).data(),
-                                     request.sampling, tokens,
-                                     int64_t(request.prompt.size())));
-  while (!stops(tokens.back()) && tokens.size() < longest &&
+  std::vector<int32_t> ends = endsOf(program, request);
+  auto prompt = int64_t(request.prompt.size());
+  do {
+    bool isLast = tokens.size() + 1 >= longest ||
+                  int64_t(tokens.size()) - prompt + 1 >= request.maxTokens;
+    auto token = sampler.choose(logitsAfter(program, tokens).data(),
+                                request.sampling,
+                                {tokens, prompt, isLast, ends});
+    if (!token)
+      break;
+    tokens.push_back(*token);
+  } while (!std::count(ends.begin(), ends.end(), tokens.back()) && tokens.size() < longest &&
          tokens.size() - request.prompt.size() < size_t(request.maxTokens));
   return {tokens.begin() + long(request.prompt.size()), tokens.end()};
 }
@@ -188,8 +191,8 @@ private:
     sampling.topP = batch.topP[row];
     sampling.minP = batch.minP[row];
     const float *logits = values.data() + int64_t(row) * program.vocabulary;
-    auto token = sampler.choose(
-        logits, sampling, std::vector<int32_t>(size_t(position)), position);
+    std::vector<int32_t> tokens(size_t(position), 0);
+    auto token = sampler.choose(logits, sampling, {tokens, position});
     if (!token)
       return;
     batch.chosen[row] = *token;

@@ -219,6 +219,65 @@ TEST(Generate, GreedyAndLogProbabilities) {
   }
 }
 
+/// What the manifest has of generation_config.json holds on any rank, until an
+/// option says otherwise.
+TEST(Generate, DefaultsOfTheCheckpoint) {
+  json config = {{"file", "generation_config.json"},
+                 {"defaults",
+                  {{"repetition_penalty", 1.5},
+                   {"temperature", 0.8},
+                   {"suppress_tokens", {1, 2}},
+                   {"no_repeat_ngram_size", 2},
+                   {"max_new_tokens", 9}}},
+                 {"ignored", {"low_memory: it is"}}};
+  Request request;
+  Sampling &s = request.sampling;
+  auto expect = [&](const GenerateFixture &f, const std::string &options,
+                    const std::string &log) {
+    auto result = f.run(f.output() + " --seed 3 " + options);
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, log);
+    json answers = f.answers();
+    for (size_t i = 0; i < answers.size(); ++i) {
+      request.prompt = f.prompts[i];
+      EXPECT_EQ(answers[i]["ids"], json(generateAlone(kProgram, request))) << i;
+    }
+  };
+  std::string log =
+      "tp-run: generation_config.json: defaults of requests: max_new_tokens 9, "
+      "no_repeat_ngram_size 2, repetition_penalty 1.5, suppress_tokens [1,2], "
+      "temperature 0.8; --generation-config none leaves them out\n"
+      "tp-run: generation_config.json: ignored: low_memory: it is\n";
+  for (const char *backend : {"threads", "processes"}) {
+    GenerateFixture f(2, 0, {{"generation", {{"config", config}}}});
+    std::string on = std::string("--backend ") + backend;
+    s = {.repetition = 1.5f, .noRepeat = 2, .suppressed = {1, 2}};
+    s.seed = 3;
+    s.temperature = 0.8f;
+    request.maxTokens = 9;
+    expect(f, on, log);
+    s.temperature = 0;
+    s.repetition = 1;
+    request.maxTokens = 4;
+    expect(f, on + " --temperature 0 --repetition-penalty 1 --max-tokens 4",
+           log);
+    s = {};
+    request.maxTokens = 16;
+    expect(f, on + " --generation-config none", "");
+  }
+  // Tokens run out: an error of the request, and none of ours.
+  config["defaults"] = {{"no_repeat_ngram_size", 1}};
+  GenerateFixture f(1, 0, {{"generation", {{"config", config}}}});
+  f.write("prompts.json", "[[1, 2]]");
+  auto result = f.run(f.output() + " --max-tokens 60");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(inOrder(result.err,
+                      {"prompt 0: no token can follow position ",
+                       ": suppress_tokens, no_repeat_ngram_size and the like "
+                       "exclude the whole vocabulary"}))
+      << result.err;
+}
+
 TEST(Generate, Refusals) {
   GenerateFixture f(2);
   std::string prompts = f.directory / "prompts.json";
@@ -278,6 +337,14 @@ TEST(Generate, ManifestsThatContradictThemselves) {
   chunk.refuse(chunk.output(), 1,
                "tp-run: error: expected an entry 'step_16' for chunks of that "
                "many tokens; the artifact has none");
+  json config = {{"file", "f"},
+                 {"defaults", {{"suppress_tokens", {50}}}},
+                 {"ignored", json::array()}};
+  GenerateFixture ids(1, 0, {{"generation", {{"config", config}}}});
+  ids.refuse(ids.output(), 1,
+             "tp-run: error: artifact '" + (ids.directory / "p.tpa") +
+                 "': manifest.generation.config.defaults.suppress_tokens[0]: "
+                 "expected an integer in [0, 49], got 50");
   GenerateFixture cells(1, 0, {{"generation", {{"cells", 126}}}});
   cells.refuse(cells.output(), 1,
                "tp-run: error: artifact '" + (cells.directory / "p.tpa") +
@@ -596,6 +663,25 @@ TEST(Generate, InC) {
   json stats = json::parse(tprt_generate_stats(generator));
   EXPECT_EQ(stats["tokens"]["generated"], tokens.size());
   EXPECT_EQ(stats["context"], kContext);
+  tprt_generate_close(generator);
+  // What the object says wins over the fields, unless it is wrong.
+  asked.parameters = "{\"temperature\": 0, \"suppress_tokens\": [5, 6]}";
+  request.sampling.temperature = 0;
+  request.sampling.suppressed = {5, 6};
+  tprt_generate_close(generator);
+  ASSERT_EQ(tprt_generate_open(session, 3, &generator), 0);
+  ASSERT_EQ(tprt_generate_submit(generator, &asked, 1, numbers), 0);
+  for (int32_t token : generateAlone(kProgram, request)) {
+    ASSERT_EQ(tprt_generate_next(generator, 60, &event), 0);
+    EXPECT_EQ(event.token, token);
+  }
+  asked.parameters = "{\"temperature\": 0";
+  EXPECT_EQ(tprt_generate_submit(generator, &asked, 1, numbers), 1);
+  EXPECT_EQ(std::string(tprt_generate_error()).find("parameters: invalid JSON"),
+            0u);
+  asked.parameters = "{\"beams\": 2}";
+  EXPECT_EQ(tprt_generate_submit(generator, &asked, 1, numbers), 1);
+  EXPECT_STREQ(tprt_generate_error(), "parameters: unknown key 'beams'");
   tprt_generate_close(generator);
   // A second generator on the same session.
   ASSERT_EQ(tprt_generate_open(session, 0, &generator), 0);

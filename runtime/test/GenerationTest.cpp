@@ -91,7 +91,7 @@ struct Script {
   void take(const std::vector<Event> &events) {
     for (const Event &event : events) {
       EXPECT_FALSE(ends.count(event.request)) << "an event after the last";
-      EXPECT_EQ(event.error, "");
+      EXPECT_TRUE(event.error.ok() || event.error.code() == Code::User);
       if (event.token >= 0)
         tokens[event.request].push_back(event.token);
       if (event.finish != Finish::None)
@@ -234,6 +234,19 @@ static Request randomRequest(std::mt19937 &random, const Generation &p) {
     r.sampling.topK = below(10);
     r.sampling.presence = below(2) ? 0.5f : 0;
   }
+  if (below(3) == 0) {
+    auto id = [&] { return int32_t(below(p.vocabulary)); };
+    Sampling &s = r.sampling;
+    s.noRepeat = below(2) ? 1 + below(3) : 0;
+    s.minTokens = below(6);
+    s.suppressed = {id(), id(), id()};
+    s.suppressedFirst = {id(), id()};
+    s.badWords = {{id()}, {id(), id()}};
+    s.repetition = below(2) ? 1.2f : 1;
+    s.forcedFirst = below(2) ? id() : -1;
+    if (int32_t last = id(); below(2) && last != s.suppressed[0])
+      s.forcedLast = {last, id()};
+  }
   if (below(3) == 0)
     r.stopIds = {int32_t(below(p.vocabulary))};
   return r;
@@ -318,6 +331,83 @@ TEST(Generation, RequestsThatAreRefused) {
             "repetition penalty: expected a number above 0, got 0");
   EXPECT_EQ(message([](Request &r) { r.sampling.bias = {{1, INFINITY}}; }),
             "bias: expected a number, got inf");
+  EXPECT_EQ(message([](Request &r) { r.sampling.sequenceBias = {{{1}, NAN}}; }),
+            "sequence_bias: expected a number, got nan");
+  EXPECT_EQ(
+      message([](Request &r) { r.sampling.sequenceBias = {{{1, 50}, 1}}; }),
+      "sequence_bias 1: expected an id in [0, 50), got 50");
+  EXPECT_EQ(message([](Request &r) { r.sampling.decayFactor = 0; }),
+            "exponential_decay_length_penalty: expected a factor above 0, got "
+            "0");
+  EXPECT_EQ(message([](Request &r) {
+              r.sampling.suppressed = {3, 4};
+              r.sampling.forcedLast = {4, 3};
+            }),
+            "forced_eos_token_id: expected a token that is not in "
+            "suppress_tokens, got 4");
+  EXPECT_EQ(message([](Request &r) {
+              r.sampling.suppressed = {3};
+              r.sampling.forcedFirst = 3;
+            }),
+            "forced_bos_token_id: expected a token that is not in "
+            "suppress_tokens, got 3");
+}
+
+/// Parameters of a request, of the checkpoint, and of neither.
+TEST(Generation, ParametersOfARequest) {
+  Generation p = program(4, 2, 32, 8);
+  auto made = [&](const char *parameters) {
+    return makeRequest(p, {1, 2, 3}, nlohmann::json::parse(parameters),
+                       "parameters");
+  };
+  EXPECT_EQ(made("{}")->maxTokens, 16);
+  p.config.file = "generation_config.json";
+  p.config.sampling.repetition = 1.5f;
+  p.config.sampling.temperature = 0.7f;
+  p.config.sampling.minTokens = 4;
+  p.config.limit.length = 10;
+  p.config.ignored = {"low_memory: why"};
+  p.config.text = R"({"temperature":0.7,"suppress_tokens":[1,22,333,1,22,333,)"
+                  R"(1,22,333,1,22,333,1,22,333,1,22,333,1,22,333]})";
+  EXPECT_EQ(notesOn(p),
+            (std::vector<std::string>{
+                "generation_config.json: defaults of requests: suppress_tokens "
+                "[1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,33"
+                "..., temperature 0.7; --generation-config none leaves them out",
+                "generation_config.json: ignored: low_memory: why"}));
+  EXPECT_EQ(made("{}")->maxTokens, 7);
+  EXPECT_EQ(made("{}")->sampling.repetition, 1.5f);
+  auto own = made(R"({"temperature": 0, "min_length": 5, "max_length": 8})");
+  EXPECT_EQ(own->sampling.temperature, 0);
+  EXPECT_EQ(own->sampling.minLength, 5);
+  EXPECT_EQ(own->sampling.minTokens, 0);
+  EXPECT_EQ(own->sampling.repetition, 1.5f);
+  EXPECT_EQ(own->maxTokens, 5);
+  auto none = made(R"({"generation_config": "none", "top_k": 3})");
+  EXPECT_EQ(none->sampling.repetition, 1);
+  EXPECT_EQ(none->sampling.topK, 3);
+  EXPECT_EQ(none->maxTokens, 16);
+  EXPECT_MESSAGE(made(R"({"max_length": 3})").status(),
+                 "the prompt has 3 tokens, and max_length 3 of "
+                 "generation_config.json leaves none for an answer; a request "
+                 "that says how many new tokens it wants does not ask it");
+  for (auto [text, message] :
+       {std::pair(R"({"top_q": 1})", ": unknown key 'top_q'"),
+        {R"({"top_p": "all"})", ".top_p: expected a number, got string"},
+        {R"({"top_k": 1.5})", ".top_k: expected an integer, got 1.5"},
+        {R"({"suppress_tokens": [4, 50]})",
+         ".suppress_tokens[1]: expected an integer in [0, 49], got 50"},
+        {R"({"bad_words_ids": [[4], []]})",
+         ".bad_words_ids[1]: expected at least one id"},
+        {R"({"sequence_bias": [[[4]]]})",
+         ".sequence_bias[0]: expected [[ids], bias], got 1 items"},
+        {R"({"exponential_decay_length_penalty": [1, 2, 3]})",
+         ".exponential_decay_length_penalty: expected [start, factor], got 3 "
+         "items"},
+        {R"({"generation_config": "other"})",
+         ".generation_config: expected one of 'none', got 'other'"},
+        {"[]", ": expected an object, got array"}})
+    EXPECT_MESSAGE(made(text).status(), std::string("parameters") + message);
 }
 
 //===----------------------------------------------------------------------===//

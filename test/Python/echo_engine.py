@@ -29,6 +29,7 @@ class EchoEngine:
 
     def __init__(self, context=512, vocabulary=700, most_rows=256, paused=False):
         self.context, self.vocabulary, self.most_rows = context, vocabulary, most_rows
+        self.defaults, self.notes = {}, ()
         self.largest = self.steps = self.generated = 0
         self.cancelled, self.params, self.failure = [], [], None
         self._requests, self._numbers = {}, itertools.count(1)
@@ -136,7 +137,7 @@ class EchoEngine:
         finish = None
         if token in params.stop_ids:
             finish = "stop"
-        elif k + 1 >= params.max_tokens or len(prompt) + k + 1 >= self.context:
+        elif k + 1 >= (params.max_tokens or 16) or len(prompt) + k + 1 >= self.context:
             finish = "length"
         logprobs = ()
         if params.logprobs is not None:

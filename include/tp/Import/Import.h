@@ -36,6 +36,8 @@ struct GenerateOptions {
   int64_t chunk = 512; ///< tokens of the largest step
   FloatKind cacheType = FloatKind::F32;
   int64_t window = 0; ///< of positions that a token sees; 0: all
+  /// Instead of the directory's generation_config.json: "none", or a file.
+  std::optional<std::string> config;
 
   int64_t getRows(int64_t tokens) const { return std::min(rows, tokens); }
   int64_t getPagesPerRow() const { return (context + page - 1) / page; }
@@ -47,6 +49,7 @@ struct GenerateOptions {
 struct GenerateRequest {
   std::optional<int64_t> context, rows, chunk;
   std::optional<FloatKind> cacheType;
+  std::optional<std::string> config; ///< As of GenerateOptions.
 };
 
 /// A step of training: docs/Training.md.

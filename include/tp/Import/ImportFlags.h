@@ -42,6 +42,7 @@ struct ImportFlags {
   llvm::cl::opt<bool> generate;
   llvm::cl::opt<int64_t> context, rows, chunk;
   llvm::cl::opt<std::string> kvDtype;
+  llvm::cl::opt<std::string> generationConfig;
   llvm::cl::opt<std::string> train;
   llvm::cl::opt<double> clip;
   llvm::cl::opt<bool> momentum;

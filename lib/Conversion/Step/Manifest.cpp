@@ -369,16 +369,25 @@ static json::Object describeMesh(ModuleOp module) {
   return result;
 }
 
-/// The module's numbers for an engine, as import wrote them.
-static json::Object describeGeneration(DictionaryAttr generation) {
+/// An attribute as JSON says it.
+static json::Value describe(Attribute value) {
+  if (auto text = dyn_cast<StringAttr>(value))
+    return text.getValue().str();
+  if (auto truth = dyn_cast<BoolAttr>(value))
+    return truth.getValue();
+  if (isa<UnitAttr>(value))
+    return true;
+  if (auto number = dyn_cast<FloatAttr>(value))
+    return number.getValueAsDouble();
+  if (auto number = dyn_cast<IntegerAttr>(value))
+    return number.getInt();
+  if (auto list = dyn_cast<DenseI64ArrayAttr>(value))
+    return json::Array(list.asArrayRef());
+  if (auto list = dyn_cast<ArrayAttr>(value))
+    return json::Array(llvm::map_range(list, describe));
   json::Object object;
-  for (NamedAttribute entry : generation) {
-    StringRef key = entry.getName();
-    if (auto list = dyn_cast<DenseI64ArrayAttr>(entry.getValue()))
-      object[key] = json::Array(list.asArrayRef());
-    else
-      object[key] = cast<IntegerAttr>(entry.getValue()).getInt();
-  }
+  for (NamedAttribute entry : cast<DictionaryAttr>(value))
+    object[entry.getName().getValue()] = describe(entry.getValue());
   return object;
 }
 
@@ -387,26 +396,12 @@ static json::Object describeTraining(ModuleOp module, DictionaryAttr training) {
   llvm::StringMap<int64_t> positions;
   for (auto [i, state] : llvm::enumerate(module.getOps<StateOp>()))
     positions[state.getSymName()] = i;
-  std::function<json::Value(Attribute)> describe =
-      [&](Attribute value) -> json::Value {
-    if (auto symbol = dyn_cast<FlatSymbolRefAttr>(value))
-      return positions.at(symbol.getValue());
-    if (auto text = dyn_cast<StringAttr>(value))
-      return text.getValue().str();
-    if (auto truth = dyn_cast<BoolAttr>(value))
-      return truth.getValue();
-    if (isa<UnitAttr>(value))
-      return true;
-    if (auto number = dyn_cast<FloatAttr>(value))
-      return number.getValueAsDouble();
-    if (auto list = dyn_cast<ArrayAttr>(value))
-      return json::Array(llvm::map_range(list, describe));
-    json::Object object;
-    for (NamedAttribute entry : cast<DictionaryAttr>(value))
-      object[entry.getName().getValue()] = describe(entry.getValue());
-    return object;
-  };
-  json::Object object = *describe(training).getAsObject();
+  AttrTypeReplacer toPositions;
+  Builder builder(module.getContext());
+  toPositions.addReplacement([&](FlatSymbolRefAttr symbol) -> Attribute {
+    return builder.getI64IntegerAttr(positions.at(symbol.getValue()));
+  });
+  json::Object object = *describe(toPositions.replace(training)).getAsObject();
   // What the states say already.
   object.erase("momentum");
   object.try_emplace("clip", 0);
@@ -512,7 +507,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
     manifest[list] = numberDescriptions(descriptions);
   if (auto generation =
           module->getAttrOfType<DictionaryAttr>(generationAttrName))
-    manifest["generation"] = describeGeneration(generation);
+    manifest["generation"] = describe(generation);
   if (auto training = module->getAttrOfType<DictionaryAttr>(
           TPDialect::getTrainingAttrName()))
     manifest["training"] = describeTraining(module, training);

@@ -10,7 +10,7 @@ import time
 
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from ..engine import EngineError
+from ..engine import EngineError, max_tokens
 from . import _answers, _errors
 from ._errors import ApiError
 from ._responses import Response as Answered
@@ -72,8 +72,15 @@ class Handler:
         self._places, self._metrics = places, metrics
 
     def _room(self, body, ids, most):
-        """New tokens that a prompt may have: as many as asked for, or `most`."""
+        """New tokens that a prompt may have: as many as asked for, the checkpoint's default, or
+        `most`."""
         room = self._engine.context - len(ids)
+        most = max_tokens(self._engine, len(ids), most)
+        if body.max_tokens is None and most < 1:
+            raise ApiError(400, f"the prompt has {len(ids)} tokens, and max_length "
+                           f"{self._engine.defaults['max_length']} of the model's "
+                           "generation_config.json leaves none for an answer; give max_tokens",
+                           param="max_tokens", code="context_length_exceeded")
         if room < 1 or body.max_tokens is not None and body.max_tokens > room:
             asked = f" and max_tokens is {body.max_tokens}" if body.max_tokens is not None else ""
             raise ApiError(400, f"this model's context is {self._engine.context} tokens; the "

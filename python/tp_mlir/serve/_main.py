@@ -57,6 +57,7 @@ def main(open_engine, arguments=None):
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
         with _signals.sigterm_raises():
             model = open_engine(args.model, **_engine_options.given(args))
+        _engine_options.say_notes("tp-serve", model)
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-serve: {error}", file=sys.stderr)

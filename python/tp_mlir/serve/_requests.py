@@ -45,10 +45,11 @@ class Generation(_Body):
 
     model: str
     max_tokens: Optional[Annotated[int, Field(ge=1)]] = None
-    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.0
-    top_p: _Share = 1.0
-    top_k: _Id = 0
-    min_p: _Share = 0.0
+    # What is left out here has the checkpoint's default.
+    temperature: Optional[Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]] = None
+    top_p: Optional[_Share] = None
+    top_k: Optional[_Id] = None
+    min_p: Optional[_Share] = None
     seed: Optional[Annotated[int, Field(ge=-2**63, lt=2**64)]] = None
     stop: Union[_Stop, Annotated[List[_Stop], Field(max_length=16)], None] = None
     stop_token_ids: List[_Id] = []
@@ -56,7 +57,8 @@ class Generation(_Body):
     n: Annotated[int, Field(ge=1)] = 1
     presence_penalty: _Penalty = 0.0
     frequency_penalty: _Penalty = 0.0
-    repetition_penalty: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 1.0
+    repetition_penalty: Optional[
+        Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]] = None
     logit_bias: Dict[str, _Bias] = {}
     stream: bool = False
     stream_options: Optional[StreamOptions] = None

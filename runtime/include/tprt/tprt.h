@@ -161,13 +161,14 @@ typedef struct tprt_generator tprt_generator;
 #define TPRT_QUEUE_FULL 6
 #define TPRT_DRAINED 7
 
-/// A prompt and how to go on. What is zero has its default.
+/// A prompt and how to go on. What is zero has its default, which is that of
+/// the checkpoint's generation_config.json if the program has one.
 typedef struct tprt_request {
   uint64_t size; ///< sizeof(tprt_request)
   const int32_t *prompt;
   int64_t prompt_count;
-  int64_t max_tokens; ///< default 16
-  /// In this order; see docs/Generation.md. Defaults that are not 0 are 1.
+  int64_t max_tokens; ///< otherwise 16
+  /// In this order; see docs/Generation.md. Otherwise they change nothing.
   float repetition_penalty, presence_penalty, frequency_penalty;
   const int32_t *bias_ids;
   const float *bias;
@@ -182,6 +183,12 @@ typedef struct tprt_request {
   /// 0: no log-probabilities; 1: the token's; 1 + k: those of the k most
   /// probable too.
   int64_t log_probabilities;
+  /// A JSON object, or null: parameters by the names of generation_config.json,
+  /// such as {"temperature": 0, "no_repeat_ngram_size": 3}, which win over the
+  /// fields above and the defaults, and "generation_config": "none" for a
+  /// request without the checkpoint's defaults. docs/Generation.md has the
+  /// list.
+  const char *parameters;
 } tprt_request;
 
 typedef enum tprt_finish {
