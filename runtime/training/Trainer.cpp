@@ -225,7 +225,7 @@ private:
   std::optional<TokenFile> data;
   std::optional<Checkpoint> checkpoint;
   std::optional<Reporter> log;
-  std::vector<int32_t> ids, labels;
+  std::vector<int32_t> ids, targets;
   int64_t saved = -1; ///< the step that was saved last
   int64_t empty = 0;  ///< rows in a row of which no token counts
 };
@@ -246,7 +246,7 @@ Status Trainer::begin() {
         " tokens fill no row of ", steps.length() + 1, " and are left out");
   progress.rows = data->rows();
   ids.resize(size_t(steps.batch() * steps.length()));
-  labels.resize(ids.size());
+  targets.resize(ids.size());
   if (!options.save.empty()) {
     TPRT_TRY(weightLayout(steps).status());
     TPRT_ASSIGN(checkpoint, Checkpoint::at(options.save));
@@ -260,7 +260,7 @@ Status Trainer::takeBatch() {
     int64_t at = rowAt(progress.position++, data->rows(), recipe.isShuffled,
                        recipe.seed);
     TPRT_TRY(data->read(at, ids.data() + row * steps.length(),
-                        labels.data() + row * steps.length()));
+                        targets.data() + row * steps.length()));
   }
   return {};
 }
@@ -272,7 +272,7 @@ Status Trainer::step() {
     // A number that no other micro-batch of the run has.
     int64_t microstep = progress.position / steps.batch();
     TPRT_TRY(takeBatch());
-    TPRT_TRY(steps.gradient(ids, labels, int64_t(recipe.seed), microstep));
+    TPRT_TRY(steps.gradient(ids, targets, int64_t(recipe.seed), microstep));
   }
   TPRT_ASSIGN(auto result,
               steps.update(recipe.updateInputs(number, options.steps)));
