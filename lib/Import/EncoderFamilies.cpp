@@ -47,6 +47,10 @@ static void countFromPadding(ObjectReader &reader, int64_t padding,
 
 static void adjustRoberta(ObjectReader &reader, ModelConfig &config) {
   adjustBert(reader, config);
+  if (reader.isPresent("pad_token_id") && !reader.has("pad_token_id"))
+    reader.error("pad_token_id")
+        << "expected pad_token_id to be a token, as positions are counted from "
+           "it, got null";
   countFromPadding(reader, reader.getInt("pad_token_id", 1, 0, 1 << 30),
                    config);
 }
@@ -109,7 +113,7 @@ Family getBert() {
                    .feedForwardBias = {"", true},
                    .isRotary = false,
                    .attentionDropout = {"", 0},
-                   .paddingRow = 0},
+                   .paddingRow = {"pad_token_id", 0}},
           .ignored = {"*embeddings.position_ids", "*pooler.dense.*", "cls.*"},
           .adjust = adjustBert};
 }
@@ -132,7 +136,7 @@ Family getRoberta(StringRef modelType, StringRef name) {
   layout.maskedGelu = true;
   layout.sequenceDense = "classifier.dense";
   layout.sequenceClasses = "classifier.out_proj";
-  family.keys.paddingRow = 1;
+  family.keys.paddingRow.value = 1;
   family.ignored = {"*embeddings.position_ids", "*pooler.dense.*", "lm_head.*"};
   family.adjust = adjustRoberta;
   return family;
@@ -144,6 +148,7 @@ Family getMPNet() {
   layout.prefixes = {"mpnet.", ""};
   layout.tokenTypes = "";
   layout.relativeBias = "encoder.relative_attention_bias";
+  family.keys.paddingRow = {"", 1};
   layout.attention = "attention.attn";
   layout.query = "attention.attn.q";
   layout.key = "attention.attn.k";

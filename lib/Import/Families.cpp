@@ -243,7 +243,7 @@ static Family getGPT2() {
                    .embeddingDropout = {"embd_pdrop", 0.1},
                    .residualDropout = {"resid_pdrop", 0.1},
                    .attentionDropout = {"attn_pdrop", 0.1},
-                   .hasPaddingRow = false},
+                   .paddingRow = {"", -1}},
           .ignored = {"*.attn.bias", "*.attn.masked_bias"},
           .adjust = adjustGPT2};
 }
@@ -258,7 +258,7 @@ static Family getGemma(StringRef modelType) {
                          .tieEmbeddings = {"tie_word_embeddings", true},
                          .queryKeyValueBias = {"attention_bias", false},
                          .outputBias = {"attention_bias", false},
-                         .paddingRow = 0},
+                         .paddingRow = {"pad_token_id", 0}},
                 .adjust = adjustGemma};
   if (modelType == "gemma")
     return family;
@@ -314,7 +314,7 @@ static Family getGPTNeoX() {
                    .rotaryPart = {"rotary_pct", 0.25},
                    .embeddingDropout = {"hidden_dropout", 0},
                    .residualDropout = {"hidden_dropout", 0},
-                   .hasPaddingRow = false},
+                   .paddingRow = {"", -1}},
           .ignored = {"*.rotary_emb.inv_freq", "*.attention.bias",
                       "*.attention.masked_bias"}};
 }
@@ -347,7 +347,7 @@ static Family getOPT() {
                    .isRotary = false,
                    .residualDropout = {"dropout", 0.1},
                    .initializerRange = "init_std",
-                   .paddingRow = 1},
+                   .paddingRow = {"pad_token_id", 1}},
           .ignored = {},
           .adjust = adjustOPT};
 }
@@ -377,7 +377,7 @@ static Family getFalcon() {
                    .outputBias = {"bias", false},
                    .feedForwardBias = {"bias", false},
                    .otherDropout = {"hidden_dropout", 0},
-                   .hasPaddingRow = false},
+                   .paddingRow = {"", -1}},
           .adjust = adjustFalcon};
 }
 
@@ -411,7 +411,7 @@ static Family getBloom() {
                    .feedForwardBias = {"", true},
                    .isRotary = false,
                    .residualDropout = {"hidden_dropout", 0},
-                   .hasPaddingRow = false},
+                   .paddingRow = {"", -1}},
           .ignored = {},
           .adjust = adjustBloom};
 }
@@ -446,7 +446,7 @@ static Family getMPT() {
                    .tieEmbeddings = {"tie_word_embeddings", true},
                    .isRotary = false,
                    .attentionDropout = {"", 0},
-                   .hasPaddingRow = false},
+                   .paddingRow = {"", -1}},
           .ignored = {},
           .adjust = adjustMPT};
 }
@@ -507,7 +507,8 @@ static Family getPhi3() {
                    .rotaryPart = {"partial_rotary_factor", 1},
                    .originalMaxPositions = 4096,
                    .window = {"sliding_window", 0},
-                   .residualDropout = {"resid_pdrop", 0}}};
+                   .residualDropout = {"resid_pdrop", 0},
+                   .paddingRow = {"pad_token_id", 32000}}};
 }
 
 static Family getOlmo2() {
@@ -524,7 +525,7 @@ static Family getOlmo2() {
                    .normEpsilon = {"rms_norm_eps", 1e-5},
                    .queryKeyValueBias = {"attention_bias", false},
                    .outputBias = {"attention_bias", false},
-                   .paddingRow = 1}};
+                   .paddingRow = {"pad_token_id", 1}}};
 }
 
 static Family getStarcoder2() {
@@ -589,7 +590,7 @@ static Family getCohere() {
                    .outputBias = {"attention_bias", false},
                    .ropeTheta = {"rope_theta", 500000},
                    .logitScale = {"logit_scale", 0.0625},
-                   .paddingRow = 0},
+                   .paddingRow = {"pad_token_id", 0}},
           .adjust = adjustCohere};
 }
 
@@ -605,7 +606,7 @@ static Family getSmolLM3() {
                    .window = {"sliding_window", 0},
                    .hasWindowSwitch = true,
                    .windowed = WindowedLayers::Later,
-                   .paddingRow = 128004},
+                   .paddingRow = {"pad_token_id", 128004}},
           .adjust = adjustSmolLM3};
 }
 

@@ -12,10 +12,7 @@
 #include "mlir/IR/Builders.h"
 #include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/SmallVectorExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/Path.h"
-#include <set>
 
 using namespace mlir;
 

@@ -318,11 +318,13 @@ Value ModelBuilder::norm(StringRef path, Value x, Value weight, Value bias,
       .getResult();
 }
 
-Value ModelBuilder::embedding(StringRef path, Value ids, Value table) {
+Value ModelBuilder::embedding(StringRef path, Value ids, Value table,
+                              std::optional<int64_t> paddingRow) {
   SmallVector<int64_t> shape(shapeOf(ids));
   shape.push_back(shapeOf(table).back());
-  return nn::EmbeddingOp::create(builder, at(path), type(shape), ids, table,
-                                 /*offset=*/Value());
+  return nn::EmbeddingOp::create(
+      builder, at(path), type(shape), ids, table, /*offset=*/Value(),
+      paddingRow ? builder.getI64IntegerAttr(*paddingRow) : IntegerAttr());
 }
 
 Value ModelBuilder::activation(StringRef path, Value x, Activation activation) {
@@ -653,20 +655,22 @@ Value ModelBuilder::sumAll(Location loc, Value value,
 }
 
 NamedValues ModelBuilder::loss(StringRef path, Value logits) {
-  /// The label of a position that does not count, as PyTorch has it.
+  /// The target of a position that does not count, as PyTorch has it.
   constexpr int64_t ignored = -100;
   Location loc = at(path);
-  Value labels = addInput("labels", config.vocabSize, "", ignored);
+  Value targets = addInput("targets", config.vocabSize, "", ignored);
+  function.setArgAttr(cast<BlockArgument>(targets).getArgNumber(),
+                      unshiftedAttrName, builder.getStringAttr("labels"));
   auto type = RankedTensorType::get({batch, seq}, builder.getF32Type());
   Value losses = nn::CrossEntropyOp::create(builder, loc, type, /*lse=*/Type(),
-                                            logits, labels)
+                                            logits, targets)
                      .getLoss();
   Value sum = sumAll(loc, losses, [](OpBuilder &, Value loss) { return loss; });
-  Value tokens = sumAll(loc, labels, [&](OpBuilder &b, Value label) -> Value {
+  Value tokens = sumAll(loc, targets, [&](OpBuilder &b, Value target) -> Value {
     Value end = arith::ConstantIntOp::create(b, loc, config.vocabSize, 64);
     // As unsigned numbers, negative ones are beyond all classes.
     Value counts =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, label, end);
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, target, end);
     return arith::UIToFPOp::create(b, loc, b.getF32Type(), counts);
   });
   return {{"loss_sum", sum}, {"tokens", tokens}};

@@ -128,7 +128,7 @@ public:
   mlir::Value selectPositions(llvm::StringRef path, mlir::Value hidden);
   NamedValues logits(llvm::StringRef path, mlir::Value hidden,
                      mlir::Value head);
-  /// The sum of the losses of all positions that have a label, and how many
+  /// The sum of the losses of all positions that have a target, and how many
   /// these are.
   NamedValues loss(llvm::StringRef path, mlir::Value logits);
 
@@ -169,8 +169,10 @@ public:
   /// The same of x[b, s, heads, d] with weight[heads, d].
   mlir::Value normOfHeads(llvm::StringRef path, mlir::Value x,
                           mlir::Value weight);
+  /// Without a gradient of `paddingRow`, if there is one.
   mlir::Value embedding(llvm::StringRef path, mlir::Value ids,
-                        mlir::Value table);
+                        mlir::Value table,
+                        std::optional<int64_t> paddingRow = {});
   mlir::Value activation(llvm::StringRef path, mlir::Value x, Activation kind);
   mlir::Value add(llvm::StringRef path, mlir::Value a, mlir::Value b);
   /// In a program that is trained with dropout; else `x` (Training.cpp).

@@ -269,25 +269,34 @@ SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
   return runs;
 }
 
+/// The table's row that is not trained. PyTorch counts a negative one from the
+/// end and refuses one beyond; no other program than one that trains needs it.
+static void readPaddingRow(ObjectReader &reader, ModelConfig &config) {
+  const Setting<int64_t> &key = config.family->keys.paddingRow;
+  json::Value value = nullptr;
+  if (const json::Value *given = key.key.empty() ? nullptr : reader.get(key.key))
+    value = *given;
+  else if (key.value >= 0 && (key.key.empty() || !reader.isPresent(key.key)))
+    value = key.value;
+  if (value.kind() == json::Value::Null)
+    return;
+  std::optional<int64_t> row = value.getAsInteger();
+  if (row && *row < 0)
+    *row += config.vocabSize;
+  if (row && *row >= 0 && *row < config.vocabSize)
+    config.paddingRow = row;
+  else
+    config.paddingProblem = showJson(value);
+}
+
 /// What `transformers` begins to train with: its PreTrainedModel._init_weights.
-/// What is no deviation or row is as if it were not there, for no result hangs
-/// on it.
+/// What is no deviation is as if it were not there, for no result hangs on it.
 static void readInitialValues(ObjectReader &reader, ModelConfig &config) {
   const ConfigKeys &keys = config.family->keys;
   const json::Value *range = reader.get(keys.initializerRange);
   double deviation = range ? range->getAsNumber().value_or(0) : 0;
   if (deviation > 0 && deviation < 1e6)
     config.initializerRange = deviation;
-  const json::Value *padding = reader.get("pad_token_id");
-  std::optional<int64_t> row = padding ? padding->getAsInteger() : std::nullopt;
-  if (keys.paddingRow >= 0 && !reader.isPresent("pad_token_id"))
-    row = keys.paddingRow;
-  if (!keys.hasPaddingRow || !row)
-    return;
-  if (*row < 0)
-    *row += config.vocabSize;
-  if (*row >= 0 && *row < config.vocabSize)
-    config.paddingRow = row;
 }
 
 /// The architecture, one of those that a row of the table has; the first where
@@ -369,6 +378,7 @@ static void readConfig(ObjectReader &reader, const JsonFile &file,
   readCommonKeys(reader, *config.family, known);
   readModel(reader, file, config);
   readInitialValues(reader, config);
+  readPaddingRow(reader, config);
   if (config.composite && config.composite->adjust)
     config.composite->adjust(reader);
   finishKeys(reader, known);

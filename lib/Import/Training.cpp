@@ -67,6 +67,12 @@ LogicalResult checkTraining(Location loc, const ModelConfig &config,
                           << " has no loss that is known";
   if (failed(checkExperts(loc, config)))
     return failure();
+  if (!config.paddingProblem.empty())
+    return emitError(loc)
+           << "--train: pad_token_id is " << config.paddingProblem
+           << ", which is no row of the table of words, so that it is not known "
+              "which row is not trained: expected null or an id in [-"
+           << config.vocabSize << ", " << config.vocabSize << ")";
   if (dtype == FloatKind::F16)
     return emitError(loc)
            << "training in f16, the checkpoint's type, is not supported, for "

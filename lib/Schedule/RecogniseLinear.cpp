@@ -213,12 +213,14 @@ static Value build(OpBuilder &builder, Location loc, const Product &product,
                               product.kind == Product::Transposed);
 }
 
-/// The library knows no offset: it is taken off the ids.
+/// The library knows neither offset nor padding row: the ids become relative to
+/// the first row, and that of the padding row -1, which no table has.
 static void takeOffset(nn::EmbeddingBackwardOp op) {
-  if (!op.getOffset())
+  if (!op.getOffset() && !op.getPaddingRow())
     return;
   OpBuilder builder(op);
   Value ids = op.getIds(), offset = op.getOffset();
+  std::optional<int64_t> padding = op.getPaddingRow();
   auto type = cast<RankedTensorType>(ids.getType());
   Value empty = tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(),
                                         type.getElementType());
@@ -228,14 +230,25 @@ static void takeOffset(nn::EmbeddingBackwardOp op) {
   auto relative = linalg::GenericOp::create(
       builder, op.getLoc(), TypeRange{type}, ids, empty, {identity, identity},
       iterators, [&](OpBuilder &inner, Location at, ValueRange args) {
-        // Kernels are given indices.
-        Value first = arith::IndexCastOp::create(inner, at,
-                                                 type.getElementType(), offset);
-        Value id = arith::SubIOp::create(inner, at, args[0], first);
+        Type element = type.getElementType();
+        auto constant = [&](int64_t value) -> Value {
+          return arith::ConstantIntOp::create(inner, at, element, value);
+        };
+        Value id = args[0];
+        if (offset) // Kernels are given indices.
+          id = arith::SubIOp::create(
+              inner, at, id,
+              arith::IndexCastOp::create(inner, at, element, offset));
+        if (padding) {
+          Value isPadding = arith::CmpIOp::create(
+              inner, at, arith::CmpIPredicate::eq, args[0], constant(*padding));
+          id = arith::SelectOp::create(inner, at, isPadding, constant(-1), id);
+        }
         linalg::YieldOp::create(inner, at, id);
       });
   op.getIdsMutable().assign(relative.getResult(0));
   op.getOffsetMutable().clear();
+  op.removePaddingRowAttr();
 }
 
 /// The sum of `op` and a tensor is made by the operation itself, where that

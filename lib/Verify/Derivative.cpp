@@ -10,6 +10,7 @@
 #include "tp/Verify/Derivative.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/ModelAttributes.h"
@@ -109,6 +110,12 @@ LogicalResult DerivativeCheck::prepare() {
       llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
         return findMarked(function, TPDialect::getGradientAttrName());
       });
+  // A padding row has no gradient though the loss depends on it, so that no
+  // difference tells anything of it: here it is a row like any other.
+  module->walk([](Operation *op) {
+    if (isa<nn::EmbeddingOp, nn::EmbeddingBackwardOp>(op))
+      op->removeAttr("padding_row");
+  });
   // Parameters are moved, so that they stay what they are.
   module->removeAttr(TPDialect::getTrainingAttrName());
   if (!given)

@@ -88,8 +88,9 @@ class Program:
 
         Args:
             weights: checkpoint folder, or "init:SEED".
-            inputs: dict of name to array: input_ids, labels, and attention_mask if some
-                tokens are padding.
+            inputs: dict of name to array: input_ids; labels, which are those tokens or -100,
+                as in `transformers`, or targets, the class at each position; and
+                attention_mask if some tokens are padding.
             backend, timeout: as tp-run's options.
 
         Returns:

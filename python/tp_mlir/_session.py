@@ -231,9 +231,15 @@ class Session:
 
         number = self._entry(entry) if entry else self._entry_for(*_bind(fresh))
         batch = {name: shape[:2] for name, (shape, _, _) in self._inputs(number).items()}
+        # Of a program that trains: one input under either name.
+        same = {}
+        if "targets" in batch and "labels" not in batch:
+            batch["labels"] = batch["targets"]
+            same = {"targets": "labels", "labels": "targets"}
         given = {name: array for name, array in self._given.get(number, {}).items()
-                 if all(batch[name] != batch.get(other) or array.shape[:2] == value.shape[:2]
-                        for other, value in fresh.items())} | fresh
+                 if same.get(name) not in fresh and
+                 all(batch[name] != batch.get(other) or array.shape[:2] == value.shape[:2]
+                     for other, value in fresh.items())} | fresh
         bound, outputs = _bind(given), {}
         for i in range(self._calls["output_count"](self._handle, number)):
             tensor = _Tensor()

@@ -121,29 +121,33 @@ class Trainer:
             if rows.ndim != 2:
                 raise InputError("libtprt", 1, "batch: expected rows of token ids, or a dict of "
                                  f"arrays, got an array of shape {rows.shape}")
-            batch = {"input_ids": rows[:, :-1], "labels": rows[:, 1:]}
+            batch = {"input_ids": rows[:, :-1], "targets": rows[:, 1:]}
         filled = dict(batch)
         if "attention_mask" in self._inputs and "attention_mask" not in batch:
             filled["attention_mask"] = numpy.ones(self._inputs["attention_mask"][0], numpy.int64)
         for name, (shape, _, _) in self._inputs.items():
             if name in ("seed", "microstep"):
                 continue
-            if name not in filled:
-                raise InputError("libtprt", 1, f"batch: expected an array '{name}', got "
+            given = "labels" if name == "targets" and "labels" in filled else name
+            if given not in filled:
+                raise InputError("libtprt", 1, "batch: expected an array "
+                                 f"'{'labels' if name == 'targets' else name}', got "
                                  f"{', '.join(sorted(batch)) or 'none'}")
-            if numpy.shape(filled[name]) != shape:
-                raise InputError("libtprt", 1, f"batch: expected '{name}' of shape {shape}, got "
-                                 f"{numpy.shape(filled[name])}")
+            if numpy.shape(filled[given]) != shape:
+                raise InputError("libtprt", 1, f"batch: expected '{given}' of shape {shape}, got "
+                                 f"{numpy.shape(filled[given])}")
         return filled
 
     def accumulate(self, batch):
         """Add a micro-batch's gradient to what the next update is made of.
 
         Args:
-            batch: dict of arrays: `input_ids`; `labels`, the class at each position, -100
-                where there is none; `attention_mask` if some tokens are padding. Or rows of
-                token ids, one longer than the program's sequences: each token but the last is
-                an input, and the one that follows it its label.
+            batch: dict of arrays of shape (batch, sequence): `input_ids`; `labels` as in
+                `transformers`, the tokens themselves, or -100 where one is not to be
+                predicted, so that position i is held against labels[i + 1]; or in their
+                place `targets`, the class at each position; `attention_mask` if some tokens
+                are padding. Or rows of token ids, one longer than the program's sequences:
+                each token but the last is an input, and the one that follows it its target.
         """
         self.session.run({**self._counters(), **self._batch(batch)}, entry="gradient")
         self.microsteps += 1

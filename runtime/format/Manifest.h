@@ -96,6 +96,8 @@ struct Input : Value {
   bool rightPadded = false;
   bool sequences = false; ///< [B, S, ...]: a caller may give fewer positions
   int64_t state = -1;     ///< its position in Manifest::states; -1: the user's
+  /// Its name for callers who give it one position later: see shiftTargets.
+  std::string unshifted;
 };
 
 struct Output : Value {

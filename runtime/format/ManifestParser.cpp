@@ -279,10 +279,23 @@ private:
       cursor["right_padded"].fail("expected a mask [B, S] of integers, got ",
                                   formatShape(input.shape), " of ",
                                   typeName(input.type));
+    if (cursor.has("unshifted"))
+      parseUnshifted(cursor["unshifted"], input);
     parseSequences(cursor, input);
     if (input.sequences && input.range &&
         (input.range->first > 0 || input.range->second <= 0))
       cursor["range"].fail("expected 0 in it, which pads sequences");
+  }
+
+  void parseUnshifted(const Cursor &cursor, Input &input) {
+    input.unshifted = cursor.string();
+    if (input.shape.size() != 2 || input.state >= 0 ||
+        (input.type != TPRT_I32 && input.type != TPRT_I64))
+      cursor.fail("expected targets [B, S] of type i32 or i64 that are no "
+                  "state, got ",
+                  formatShape(input.shape), " of ", typeName(input.type));
+    if (!valueNames.insert(input.unshifted).second)
+      cursor.fail("input '", input.unshifted, "' occurs twice");
   }
 
   void parseOutput(const Cursor &cursor, Output &output) {

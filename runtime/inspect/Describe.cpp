@@ -158,6 +158,8 @@ void Writer::writeEntry(const Entry &entry) {
     if (input.rightPadded)
       out << (input.sequences ? ", padded on one side"
                               : ", padded on the right");
+    if (!input.unshifted.empty())
+      out << ", or one position later as " << input.unshifted;
     if (input.defaultValue != Input::Default::None)
       out << ", by default "
           << (input.defaultValue == Input::Default::Ones ? "ones" : "zeros");

@@ -204,8 +204,8 @@ private:
                                 const std::string &states);
   Status expectAllRanks() const;
   Status upload(tprt_rank &rank, int64_t entry);
-  Status setInput(int64_t entry, size_t position, const TensorView &value,
-                  bool copy);
+  Status setInput(int64_t entry, size_t position, std::string_view name,
+                  const TensorView &value, bool copy);
   Status bindInputs(int64_t entry, const std::vector<Binding> &inputs);
   /// The positions of outputs.
   Expected<std::vector<size_t>>

@@ -23,6 +23,9 @@ static std::optional<size_t> findNamed(const std::vector<Named> &values,
         continue;
     if (values[i].name == name)
       return i;
+    if constexpr (std::is_same_v<Named, Input>)
+      if (!name.empty() && values[i].unshifted == name)
+        return i;
     std::string quoted = "'" + values[i].name + "'";
     if (known.find(quoted) == std::string::npos)
       known += (known.empty() ? "" : ", ") + quoted;
@@ -36,16 +39,26 @@ static Status unknown(const char *what, std::string_view name, const char *has,
                    known.empty() ? "none" : known);
 }
 
-Status Session::setInput(int64_t entry, size_t position,
+Status Session::setInput(int64_t entry, size_t position, std::string_view name,
                          const TensorView &value, bool copy) {
-  TPRT_ASSIGN(
-      InputValue checked,
-      checkInput(manifest_.entries[size_t(entry)].inputs[position], value));
-  if (copy && checked.given) {
+  Input input = manifest_.entries[size_t(entry)].inputs[position];
+  bool isShifted = !input.unshifted.empty() && name == input.unshifted;
+  auto &place = inputs[size_t(entry)][position];
+  if (place && place->isShifted != isShifted)
+    return userError("inputs '", input.name, "' and '", input.unshifted,
+                     "': expected one of them: '", input.unshifted,
+                     "' are the tokens' own, '", input.name,
+                     "' those of the tokens that follow");
+  if (isShifted)
+    std::swap(input.name, input.unshifted); // for messages
+  TPRT_ASSIGN(InputValue checked, checkInput(input, value));
+  if (isShifted) {
+    checked = shiftTargets(input, checked);
+  } else if (copy && checked.given) {
     checked.given = nullptr;
     checked.copy = value.bytes;
   }
-  inputs[size_t(entry)][position] = std::move(checked);
+  place = std::move(checked);
   return {};
 }
 
@@ -57,7 +70,7 @@ Status Session::setInput(const std::vector<int64_t> &entries,
     auto i = findNamed(manifest_.entries[entry].inputs, name, known);
     isNamed |= i.has_value();
     if (i && !ownInputs.count({entry, *i}))
-      TPRT_TRY(setInput(entry, *i, value, /*copy=*/true));
+      TPRT_TRY(setInput(entry, *i, name, value, /*copy=*/true));
   }
   if (isNamed)
     return {};
@@ -75,7 +88,7 @@ Status Session::setInput(const std::vector<int64_t> &entries,
       return userError("unknown input '", name, "'; entry '", entry.name,
                        "' takes ", known.empty() ? "none" : known);
     ownInputs.insert({index, *i});
-    return setInput(index, *i, value, /*copy=*/true);
+    return setInput(index, *i, own, value, /*copy=*/true);
   }
   return unknown("input", name, "takes", known);
 }
@@ -134,7 +147,7 @@ Status Session::bindInputs(int64_t index, const std::vector<Binding> &inputs) {
     if (!place)
       return unknown("input", input.name, "takes", known);
     TensorView view{input.type, input.shape, {input.data, size_t(input.bytes)}};
-    TPRT_TRY(setInput(index, *place, view, /*copy=*/false));
+    TPRT_TRY(setInput(index, *place, input.name, view, /*copy=*/false));
   }
   return checkInputs(index);
 }

@@ -106,6 +106,24 @@ Expected<InputValue> tprt::checkInput(const Input &input,
   return result;
 }
 
+InputValue tprt::shiftTargets(const Input &input, const InputValue &labels) {
+  constexpr int32_t kLow = -100, kHigh = -1; // -100, little end first
+  int64_t size = typeBytes(input.type), columns = labels.shape[1];
+  InputValue result;
+  result.shape = labels.shape;
+  result.isShifted = true;
+  result.copy.assign(labels.data(), size_t(elementCount(labels.shape) * size));
+  for (int64_t row = 0; row < labels.shape[0]; ++row) {
+    char *at = result.copy.data() + row * columns * size;
+    std::memmove(at, at + size, size_t((columns - 1) * size));
+    char *last = at + (columns - 1) * size;
+    std::memcpy(last, &kLow, sizeof(kLow));
+    if (size == 8)
+      std::memcpy(last + 4, &kHigh, sizeof(kHigh));
+  }
+  return result;
+}
+
 std::vector<int64_t> tprt::leftPadding(const Input &mask,
                                        const InputValue &value) {
   int64_t rows = value.shape[0], columns = value.shape[1];

@@ -21,6 +21,7 @@ struct InputValue {
   const char *given = nullptr;
   std::string copy;
   Shape shape; ///< the input's, or with fewer positions if it has sequences
+  bool isShifted = false; ///< by shiftTargets
 
   const char *data() const { return given ? given : copy.data(); }
 };
@@ -31,6 +32,12 @@ std::string ones(tprt_type type, int64_t count);
 /// An error if the value's shape, type, range or padding is not what the input
 /// asks for.
 Expected<InputValue> checkInput(const Input &input, const TensorView &value);
+
+/// The class at each position [B, S] from labels as `transformers` takes them,
+/// which are those of the tokens themselves: the label of the next position,
+/// and -100, which counts for nothing, at the end of each row. `labels` is what
+/// checkInput has passed.
+InputValue shiftTargets(const Input &input, const InputValue &labels);
 
 /// Of each row of a mask that checkInput has passed, the zeros before its ones;
 /// empty if no row has any.

@@ -247,6 +247,26 @@ TEST(Manifest, RefusalsOfValues) {
                            "got 1048577");
 }
 
+TEST(Manifest, Unshifted) {
+  json manifest = fullManifest();
+  json &input = manifest["entries"][0]["inputs"][0];
+  input["unshifted"] = "labels";
+  auto parsed = Manifest::parse(manifest.dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  EXPECT_EQ(parsed->entries[0].inputs[0].unshifted, "labels");
+  const Fault faults[] = {
+      {"/entries/0/inputs/0/unshifted", "1",
+       "manifest.entries[0].inputs[0].unshifted: expected a string, got "
+       "number"},
+      {"/entries/0/inputs/0/type", "\"i8\"",
+       "manifest.entries[0].inputs[0].unshifted: expected targets [B, S] of "
+       "type i32 or i64 that are no state, got [2, 5] of i8"},
+      {"/entries/0/inputs/0/unshifted", "\"ids\"",
+       "manifest.entries[0].inputs[0].unshifted: input 'ids' occurs twice"},
+  };
+  expectRefusals(manifest, faults);
+}
+
 /// Each row of the table that moves something is read, with the keys that the
 /// row has and no others.
 TEST(Manifest, Sequences) {

@@ -153,13 +153,15 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
     value["name"] = "@" + value["name"].get<std::string>();
     list.push_back(value);
   };
-  for (const char *name : {"input_ids", "labels"}) {
+  for (const char *name : {"input_ids", "targets"}) {
     json input = scalar(name);
     input["type"] = "i32";
     input["shape"] = input["local_shape"] = {kTrainBatch, kTrainLength};
     input["sharding"] = {none, none};
     if (name[0] == 'i')
       input["range"] = {0, kIds};
+    else
+      input["unshifted"] = "labels";
     gradient["inputs"].push_back(input);
   }
   for (const char *key : {"weight", "gradient"})

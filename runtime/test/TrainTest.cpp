@@ -188,14 +188,14 @@ TEST(Train, GradientsOfTheMean) {
   for (int64_t ranks : {1, 3})
     for (const char *backend : {"threads", "processes"}) {
       TrainFixture f(ranks);
-      std::vector<int32_t> ids, labels;
+      std::vector<int32_t> ids, targets;
       for (int64_t i = 0; i < kTrainBatch * kTrainLength; ++i) {
         ids.push_back(f.tokens[size_t(i)]);
-        labels.push_back(i % 3 ? f.tokens[size_t(i + 1)] : -100);
+        targets.push_back(i % 3 ? f.tokens[size_t(i + 1)] : -100);
       }
       f.write("i.safetensors",
               safetensors({idTensor("input_ids", kTrainLength, ids),
-                           idTensor("labels", kTrainLength, labels)}));
+                           idTensor("targets", kTrainLength, targets)}));
       auto result =
           f.run(std::string("--weights in --input i.safetensors --gradients "
                             "g.safetensors --backend ") +
@@ -204,8 +204,8 @@ TEST(Train, GradientsOfTheMean) {
       auto got = f.load("g.safetensors");
       ASSERT_EQ(got.size(), 12u);
       double loss = 0, count = 0;
-      for (int32_t label : labels)
-        count += label != -100;
+      for (int32_t target : targets)
+        count += target != -100;
       for (const TestTensor &tensor : f.tensors) {
         if (!got.count(tensor.name))
           continue;
@@ -215,8 +215,8 @@ TEST(Train, GradientsOfTheMean) {
         for (size_t k = 0; k < w.size(); ++k) {
           double sum = 0;
           for (size_t t = 0; t < ids.size(); ++t) {
-            double d = w[k] - double(ids[t] - labels[t]) / 16;
-            if (labels[t] != -100)
+            double d = w[k] - double(ids[t] - targets[t]) / 16;
+            if (targets[t] != -100)
               sum += d, loss += d * d / 2;
           }
           EXPECT_NEAR(g[k], sum / count, 1e-5) << tensor.name << " " << k;
@@ -234,6 +234,48 @@ TEST(Train, GradientsOfTheMean) {
            "--gradients: all labels are -100: expected tokens to predict");
   f.refuse("--weights in --input i.safetensors --gradients g.npy", 1,
            "--gradients 'g.npy': expected a name ending in .safetensors");
+}
+
+/// Labels as `transformers` takes them are the tokens' own: each is the target
+/// of the position before it, and nothing is that of the last.
+TEST(Train, LabelsThatAreNotShifted) {
+  TrainFixture f(2);
+  std::vector<int32_t> ids, labels, targets;
+  for (int64_t i = 0; i < kTrainBatch * kTrainLength; ++i) {
+    ids.push_back(f.tokens[size_t(i)]);
+    labels.push_back(i % 5 ? ids.back() : -100);
+  }
+  for (int64_t i = 0; i < kTrainBatch * kTrainLength; ++i)
+    targets.push_back((i + 1) % kTrainLength ? labels[size_t(i + 1)] : -100);
+  TestTensor given = idTensor("input_ids", kTrainLength, ids);
+  auto gradients = [&](const std::vector<TestTensor> &more) {
+    std::vector<TestTensor> list{given};
+    list.insert(list.end(), more.begin(), more.end());
+    f.write("i.safetensors", safetensors(list));
+    auto result = f.run("--weights in --input i.safetensors --gradients "
+                        "g.safetensors");
+    EXPECT_EQ(result.code, 0) << result.err;
+    return readFile(f.directory / "g.safetensors");
+  };
+  std::string first =
+      gradients({idTensor("targets", kTrainLength, targets)});
+  EXPECT_EQ(gradients({idTensor("labels", kTrainLength, labels)}), first);
+  // Of another type than the program's.
+  TestTensor wide{"labels", "I64", {kTrainBatch, kTrainLength}, ""};
+  for (int64_t label : labels)
+    wide.bytes.append(reinterpret_cast<char *>(&label), sizeof(label));
+  EXPECT_EQ(gradients({wide}), first);
+
+  f.write("i.safetensors",
+          safetensors({given, idTensor("labels", kTrainLength, labels),
+                       idTensor("targets", kTrainLength, targets)}));
+  f.refuse("--weights in --input i.safetensors --gradients g.safetensors", 1,
+           "inputs 'targets' and 'labels': expected one of them: 'labels' are "
+           "the tokens' own, 'targets' those of the tokens that follow");
+  f.write("i.safetensors",
+          safetensors({given, {"labels", "I8", {1, 2}, "\1\2"}}));
+  f.refuse("--weights in --input i.safetensors --gradients g.safetensors", 1,
+           "input 'labels': expected shape [2, 4] as compiled, got [1, 2]");
 }
 
 TEST(Train, WeightsThatAreMadeUp) {

@@ -127,6 +127,9 @@ TEST(Training, FilesOfTokens) {
   tensors({tokens, classes});
   EXPECT_EQ(refusal(2), "tensor 'labels': expected the shape of the tokens, "
                         "[2, 3], got [6]");
+  tensors({tokens, {"targets", "I8", {2, 3}, "\1\2\3\4\5\6"}});
+  EXPECT_EQ(refusal(2), "tensor 'targets' is not read: expected 'tokens' and, "
+                        "if wanted, 'labels' alone");
   tokens.name = "text";
   tensors({tokens, classes});
   EXPECT_EQ(refusal(2), "expected one tensor, or one named 'tokens', got 2 of "

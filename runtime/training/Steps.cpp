@@ -50,12 +50,12 @@ Status Steps::send(const Order &order, std::string_view bytes) {
   return session.fromRoot(block.append(bytes)).status();
 }
 
-/// Runs the entry on ids and labels, one behind the other.
+/// Runs the entry on ids and targets, one behind the other.
 Status Steps::runGradient(Order &order, char *bytes) {
   int64_t size = elementCount(shape) * int64_t(sizeof(int32_t));
   std::vector<Binding> inputs{
       {"input_ids", FileType::I32, shape, bytes, size},
-      {"labels", FileType::I32, shape, bytes + size, size}};
+      {"targets", FileType::I32, shape, bytes + size, size}};
   auto bind = [&](std::string_view name, int64_t &value) {
     inputs.push_back({name,
                       FileType::I64,
@@ -90,11 +90,11 @@ Expected<Steps::Result> Steps::runUpdate(float *values) {
 }
 
 Status Steps::gradient(std::vector<int32_t> &tokens,
-                       std::vector<int32_t> &labels, int64_t seed,
+                       std::vector<int32_t> &targets, int64_t seed,
                        int64_t microstep) {
   Order order{.kind = Order::Gradient, .seed = seed, .microstep = microstep};
   std::string bytes(reinterpret_cast<char *>(tokens.data()), tokens.size() * 4);
-  bytes.append(reinterpret_cast<char *>(labels.data()), labels.size() * 4);
+  bytes.append(reinterpret_cast<char *>(targets.data()), targets.size() * 4);
   TPRT_TRY(send(order, bytes));
   return runGradient(order, bytes.data());
 }

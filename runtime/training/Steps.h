@@ -39,7 +39,7 @@ public:
 
   /// Tokens and the classes at their positions, [batch, length] of each.
   /// `seed` and the micro-batch's number say what dropout drops.
-  Status gradient(std::vector<int32_t> &tokens, std::vector<int32_t> &labels,
+  Status gradient(std::vector<int32_t> &tokens, std::vector<int32_t> &targets,
                   int64_t seed, int64_t microstep);
   /// A step of the optimizer, whose inputs are among these.
   Expected<Result> update(const std::map<std::string, float> &inputs);

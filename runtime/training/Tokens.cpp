@@ -39,22 +39,27 @@ Expected<TokenFile> TokenFile::open(const std::string &path, int64_t length,
                        "got ",
                        tensors.size(), " of other names");
     data.tokens = found->second;
+    for (const auto &[name, tensor] : tensors)
+      if (name != found->first && name != "labels")
+        return userError(where, ": tensor '", name,
+                         "' is not read: expected 'tokens' and, if wanted, "
+                         "'labels' alone");
     if (auto labels = tensors.find("labels");
         labels != tensors.end() && labels != found) {
-      data.classes = labels->second;
-      if (data.classes->shape != data.tokens.shape)
+      data.labels = labels->second;
+      if (data.labels->shape != data.tokens.shape)
         return userError(where,
                          ": tensor 'labels': expected the shape of the "
                          "tokens, ",
                          formatShape(data.tokens.shape), ", got ",
-                         formatShape(data.classes->shape));
+                         formatShape(data.labels->shape));
     }
   } else {
     return userError(where, ": expected token ids in a file ending in .npy or "
                             ".safetensors");
   }
   for (const TensorPlace *place :
-       {&data.tokens, data.classes ? &*data.classes : &data.tokens})
+       {&data.tokens, data.labels ? &*data.labels : &data.tokens})
     if (!isInteger(place->type))
       return userError(where, ": expected token ids of an integer type, got ",
                        fileTypeName(place->type));
@@ -97,13 +102,13 @@ TokenFile::readRow(const TensorPlace &place, int64_t row, bool isLabels) const {
   return result;
 }
 
-Status TokenFile::read(int64_t row, int32_t *ids, int32_t *labels) const {
+Status TokenFile::read(int64_t row, int32_t *ids, int32_t *targets) const {
   TPRT_ASSIGN(auto all, readRow(tokens, row, false));
   std::copy(all.begin(), all.end() - 1, ids);
-  if (classes) {
-    TPRT_ASSIGN(all, readRow(*classes, row, true));
+  if (labels) {
+    TPRT_ASSIGN(all, readRow(*labels, row, true));
   }
-  std::copy(all.begin() + 1, all.end(), labels);
+  std::copy(all.begin() + 1, all.end(), targets);
   return {};
 }
 

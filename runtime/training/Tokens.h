@@ -21,8 +21,9 @@ public:
   /// `path`: .npy, or .safetensors with one tensor or one named `tokens`, of
   /// any integer type: rows [n, length + 1], or one stream that is cut into
   /// such rows. A tensor `labels` beside it, of the same shape, says which
-  /// tokens are to be predicted: those that are not are -100 in it. Ids at or
-  /// above `vocabulary` are refused when they are read.
+  /// tokens are to be predicted: those that are not are -100 in it, each at its
+  /// own place, as in `transformers`. Other tensors are refused, and ids at or
+  /// above `vocabulary` when they are read.
   static Expected<TokenFile> open(const std::string &path, int64_t length,
                                   int64_t vocabulary);
 
@@ -31,7 +32,7 @@ public:
   int64_t left() const { return leftOver; }
   /// Writes the tokens of a row but the last, and for each the class at its
   /// position: the token that follows, or -100.
-  Status read(int64_t row, int32_t *ids, int32_t *labels) const;
+  Status read(int64_t row, int32_t *ids, int32_t *targets) const;
 
 private:
   Expected<std::vector<int32_t>> readRow(const TensorPlace &place, int64_t row,
@@ -40,7 +41,7 @@ private:
   InputFile file;
   std::string path;
   TensorPlace tokens;
-  std::optional<TensorPlace> classes;
+  std::optional<TensorPlace> labels;
   int64_t length, vocabulary, count, leftOver = 0;
 };
 

@@ -181,7 +181,7 @@ private:
   std::optional<TokenFile> data;
   std::optional<Checkpoint> checkpoint;
   std::optional<Log> log;
-  std::vector<int32_t> ids, labels;
+  std::vector<int32_t> ids, targets;
   int64_t saved = -1;  ///< the step that was saved last
   int64_t empty = 0;   ///< rows in a row of which no token counts
   int64_t inARow = 0;  ///< steps that were skipped one after the other
@@ -221,7 +221,7 @@ Status Trainer::begin() {
         " tokens fill no row of ", steps.length() + 1, " and are left out");
   progress.rows = data->rows();
   ids.resize(size_t(steps.batch() * steps.length()));
-  labels.resize(ids.size());
+  targets.resize(ids.size());
   TPRT_TRY(beginCheckpoint());
   TPRT_ASSIGN(log, Log::open(options.log, progress, options.steps));
   return {};
@@ -232,7 +232,7 @@ Status Trainer::takeBatch() {
     int64_t at = rowAt(progress.position++, data->rows(), recipe.isShuffled,
                        recipe.seed);
     TPRT_TRY(data->read(at, ids.data() + row * steps.length(),
-                        labels.data() + row * steps.length()));
+                        targets.data() + row * steps.length()));
   }
   return {};
 }
@@ -249,7 +249,7 @@ Expected<std::optional<Steps::Result>> Trainer::makeStep() {
     // A number that no other micro-batch of the run has.
     int64_t microstep = progress.position / steps.batch();
     TPRT_TRY(takeBatch());
-    TPRT_TRY(steps.gradient(ids, labels, int64_t(recipe.seed), microstep));
+    TPRT_TRY(steps.gradient(ids, targets, int64_t(recipe.seed), microstep));
   }
   TPRT_ASSIGN(auto result, steps.update(recipe.updateInputs(progress.step + 1,
                                                             options.steps)));

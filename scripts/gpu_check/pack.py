@@ -184,7 +184,7 @@ class Packer:
             if self.options.fixtures and folder.name not in self.options.fixtures:
                 continue
             facts = json.loads(facts.read_text())
-            # Of the gradients the labels travel, as inputs: the host computes the rest there.
+            # Of the gradients the targets travel, as inputs: the host computes the rest there.
             shutil.copytree(folder, self.root / "fixtures" / folder.name,
                             ignore=shutil.ignore_patterns("gradients.safetensors"))
             for plan, key in PLANS.items():
@@ -291,9 +291,9 @@ class Packer:
                 continue
             facts = json.loads((folder / "fixture.json").read_text())
             inputs = f"inputs/training-{folder.name}.safetensors"
-            labels = read_safetensors(folder / "gradients.safetensors")["labels"]
+            targets = read_safetensors(folder / "gradients.safetensors")["labels"]
             write_safetensors(self.root / inputs, {
-                **read_safetensors(folder / "inputs.safetensors"), "labels": labels})
+                **read_safetensors(folder / "inputs.safetensors"), "targets": targets})
             cases = [("megatron", 1, "f32"), ("megatron", 1, "bf16"), ("megatron-sp", 2, "f32")]
             host = {"kind": "training on the host", "target": "cpu:x86-64-v3"}
             for more, (plan, degree, dtype) in [(host, cases[0])] + [

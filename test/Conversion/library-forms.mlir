@@ -51,6 +51,17 @@ func.func @embedding_backward(%ids: tensor<2x3xi64>, %dx: tensor<2x3x8xf32>, %ol
   return %0, %1 : tensor<9x8xf32>, tensor<9x8xf32>
 }
 
+// The row of padding is taken off the ids.
+// CHECK: nn.embedding_backward: embedding_backward(6, 9, 8, 8, operand 0, operand 1, operand 2, result 0)
+// CHECK: nn.embedding_backward: embedding_backward(6, 9, 8, 8, operand 0, operand 1, null, result 0)
+// VERIFY: lower @padding_row: equal
+func.func @padding_row(%ids: tensor<2x3xi64>, %dx: tensor<2x3x8xf32>, %old: tensor<9x8xf32>) -> (tensor<9x8xf32>, tensor<9x8xf32>) {
+  %two = arith.constant 2 : index
+  %0 = nn.embedding_backward %ids, %dx into %old {padding_row = 4 : i64} : (tensor<2x3xi64>, tensor<2x3x8xf32>, tensor<9x8xf32>) -> tensor<9x8xf32>
+  %1 = nn.embedding_backward %ids, %dx offset %two {padding_row = 4 : i64} : (tensor<2x3xi64>, tensor<2x3x8xf32>, index) -> tensor<9x8xf32>
+  return %0, %1 : tensor<9x8xf32>, tensor<9x8xf32>
+}
+
 // CHECK: nn.cache_write: cache_write(4, 64, 64, operand 0, operand 1, operand 2, result 0)
 // VERIFY: lower @cache_write: equal
 func.func @cache_write(%k: tensor<4x2x8xf32>, %cells: tensor<4xi32>, %pool: tensor<64x2x8xf32>) -> tensor<64x2x8xf32> {

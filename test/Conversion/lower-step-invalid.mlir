@@ -17,6 +17,14 @@ func.func @offset(%ids: tensor<8xi64>, %x: tensor<8x16xf32>) -> tensor<4x16xf32>
 
 // -----
 
+func.func @padding_row(%ids: tensor<8xi64>, %x: tensor<8x16xf32>) -> tensor<4x16xf32> {
+  // expected-error @below {{'nn.embedding_backward' op expected no padding_row: tp-recognise-linear takes it off the ids}}
+  %0 = nn.embedding_backward %ids, %x {padding_row = 3 : i64} : (tensor<8xi64>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  return %0 : tensor<4x16xf32>
+}
+
+// -----
+
 func.func private @other(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "body"}
 func.func @call(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error @below {{expected a kernel, got @missing_mark}}

@@ -219,8 +219,11 @@ Value BodyProgram::embedding() {
   Type integer = chance(50) ? builder.getI64Type() : builder.getI32Type();
   Value where = ids(shape, integer, rows, /*mayMiss=*/true);
   shape.push_back(shapeOf(lookUp).back());
+  IntegerAttr padding;
+  if (chance(30))
+    padding = builder.getI64IntegerAttr(pick({int64_t(0), rows / 2, rows - 1}));
   return nn::EmbeddingOp::create(builder, loc, tensor(shape, element), where,
-                                 lookUp, Value());
+                                 lookUp, /*offset=*/Value(), padding);
 }
 
 Value BodyProgram::gather() {

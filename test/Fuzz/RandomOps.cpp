@@ -453,10 +453,14 @@ Value ProgramMaker::embedding() {
   Shape shape{pick({1, 2}), pick({4, 6})};
   Value ids = argument(RankedTensorType::get(shape, builder.getI64Type()));
   int64_t width = someWidth();
-  Value table = parameter({pick({7, 10, 16}), width}, "weight");
+  int64_t rows = pick({7, 10, 16});
+  Value table = parameter({rows, width}, "weight");
   shape.push_back(width);
+  IntegerAttr padding;
+  if (chance(30))
+    padding = builder.getI64IntegerAttr(pick({int64_t(0), rows / 2, rows - 1}));
   return nn::EmbeddingOp::create(builder, loc, tensor(shape), ids, table,
-                                 Value())
+                                 /*offset=*/Value(), padding)
       .getResult();
 }
 

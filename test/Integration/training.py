@@ -34,13 +34,21 @@ def rate(step):
 
 
 def batches(step):
-    """The ids and labels of a step's micro-batches, rows in their order."""
+    """The ids and targets of a step's micro-batches, rows in their order."""
     data = load_file(DATA)
     for micro in range(ACCUMULATE):
         first = (step * ACCUMULATE + micro) * BATCH
         rows = [(first + i) % ROWS for i in range(BATCH)]
         yield (data["tokens"][rows, :-1].astype(numpy.int64),
                data["labels"][rows, 1:].astype(numpy.int64))
+
+
+def labels(folder):
+    """The fixture's labels as `transformers` takes them: its file has the class at each position,
+    none at the last."""
+    targets = load_file(folder / "gradients.safetensors")["labels"]
+    assert (targets[:, -1] == -100).all()
+    return numpy.roll(targets, 1, axis=1)
 
 
 def draw_signs(name, count):

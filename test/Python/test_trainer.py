@@ -33,8 +33,8 @@ def sgd():
 
 
 def batch(step=0):
-    ids, labels = next(iter(training.batches(step)))
-    return {"input_ids": ids, "labels": labels}
+    ids, targets = next(iter(training.batches(step)))
+    return {"input_ids": ids, "targets": targets}
 
 
 def close(found, wanted, name):
@@ -49,8 +49,8 @@ def test_steps(adamw):
     with adamw.train(FOLDER, lambda number: training.rate(number - 1), betas=training.BETAS,
                      eps=training.EPS, weight_decay=training.WEIGHT_DECAY) as trainer:
         for step in range(6):
-            made = trainer.step(*({"input_ids": ids, "labels": labels}
-                                  for ids, labels in training.batches(step)))
+            made = trainer.step(*({"input_ids": ids, "targets": targets}
+                                  for ids, targets in training.batches(step)))
             assert made.loss == pytest.approx(wanted["losses"][step], rel=1e-4)
             assert made.grad_norm == pytest.approx(wanted["norms"][step], rel=1e-3)
             assert made.tokens == wanted["tokens"][step]
@@ -102,7 +102,7 @@ def test_update_of_sgd(sgd):
 
 
 def test_nothing_counts(adamw):
-    ignored = {**batch(), "labels": numpy.full((training.BATCH, training.SEQ), -100)}
+    ignored = {**batch(), "targets": numpy.full((training.BATCH, training.SEQ), -100)}
     with adamw.train(FOLDER, RATE) as trainer:
         before = trainer.states()
         made = trainer.step(ignored, ignored)
@@ -114,23 +114,54 @@ def test_nothing_counts(adamw):
 
 def test_batches(adamw):
     rows = numpy.concatenate([batch()["input_ids"], [[5], [6]]], axis=1)
-    given = {"input_ids": rows[:, :-1], "labels": rows[:, 1:]}
+    given = {"input_ids": rows[:, :-1], "targets": rows[:, 1:]}
     mask = numpy.ones_like(given["input_ids"])
     mask[1, 4:] = 0
-    labels = numpy.where(mask, given["labels"], -100)
+    targets = numpy.where(mask, given["targets"], -100)
     with adamw.train(FOLDER, RATE) as trainer:
         whole = trainer.evaluate(rows)
         assert whole == trainer.evaluate(given) and whole[1] == rows[:, 1:].size
         # A mask is of its batch alone.
-        padded = trainer.evaluate({**given, "labels": labels, "attention_mask": mask})
+        padded = trainer.evaluate({**given, "targets": targets, "attention_mask": mask})
         assert padded[1] == training.SEQ + 4
         assert trainer.evaluate(rows) == whole
-        trainer.accumulate({**given, "labels": labels, "attention_mask": mask})
+        trainer.accumulate({**given, "targets": targets, "attention_mask": mask})
         trainer.accumulate(rows)
         states = trainer.states()
         assert states["tokens"] == whole[1] + padded[1]
         assert states["loss_sum"] == pytest.approx(whole[0] * whole[1] + padded[0] * padded[1],
                                                    rel=1e-6)
+
+
+def test_labels(adamw):
+    """`labels` are the tokens themselves, as in transformers; -100 stays where it is."""
+    ids = batch()["input_ids"]
+    labels = numpy.where(numpy.arange(training.SEQ) % 5 == 2, -100, ids)
+    targets = numpy.full_like(ids, -100)
+    targets[:, :-1] = labels[:, 1:]
+    with adamw.train(FOLDER, RATE) as trainer:
+        loss, tokens = trainer.evaluate({"input_ids": ids, "targets": targets})
+        assert tokens == 2 * 12
+        # Also behind a batch that has the other name, and of another integer type.
+        for kind in (numpy.int64, numpy.int32):
+            assert trainer.evaluate({"input_ids": ids, "labels": labels.astype(kind)}) == (loss, tokens)
+        assert trainer.evaluate({"input_ids": ids, "targets": targets}) == (loss, tokens)
+        whole = numpy.concatenate([ids, ids[:, -1:]], axis=1)
+        assert trainer.evaluate(whole) != (loss, tokens)
+        made = trainer.step({"input_ids": ids, "labels": labels})
+        assert (made.loss, made.tokens) == (pytest.approx(loss, rel=1e-6), tokens)
+        with pytest.raises(tp_mlir.InputError) as error:
+            trainer.evaluate({"input_ids": ids, "labels": labels, "targets": targets})
+        assert str(error.value) == (
+            "inputs 'targets' and 'labels': expected one of them: 'labels' are the tokens' own, "
+            "'targets' those of the tokens that follow")
+    # The loss alone, by files: entry main of tp-run.
+    found = adamw.run(FOLDER, {"input_ids": ids, "labels": labels}, entry="main")
+    assert found["loss_sum"] == pytest.approx(loss * tokens, rel=1e-6)
+    ours, by_labels = adamw.gradients(FOLDER, {"input_ids": ids, "labels": labels})
+    _, by_targets = adamw.gradients(FOLDER, {"input_ids": ids, "targets": targets})
+    assert ours == pytest.approx(loss, rel=1e-6)
+    assert all(numpy.array_equal(by_labels[name], by_targets[name]) for name in by_targets)
 
 
 def test_refusals(adamw, sgd):

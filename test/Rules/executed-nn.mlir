@@ -66,6 +66,16 @@ func.func @embedding_backward(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding
   return %0, %1 : tensor<30x16xf32>, tensor<30x16xf32>
 }
 
+// A row of padding that another rank has, the last one of a shard, and one on each rank.
+// CHECK: partition @padding_row: equal
+func.func @padding_row(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}, %into: tensor<30x16xf32>) -> (tensor<30x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}, tensor<30x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}, tensor<30x16xf32>) {
+  %ids = arith.constant dense<[[0, 29, 7, 8, 30, 15], [16, 24, 23, 29, -1, 7]]> : tensor<2x6xi64>
+  %0 = nn.embedding_backward %ids, %x {padding_row = 29 : i64} : (tensor<2x6xi64>, tensor<2x6x16xf32>) -> tensor<30x16xf32>
+  %1 = nn.embedding_backward %ids, %x into %into {padding_row = 7 : i64} : (tensor<2x6xi64>, tensor<2x6x16xf32>, tensor<30x16xf32>) -> tensor<30x16xf32>
+  %2 = nn.embedding_backward %ids, %x {padding_row = 7 : i64} : (tensor<2x6xi64>, tensor<2x6x16xf32>) -> tensor<30x16xf32>
+  return %0, %1, %2 : tensor<30x16xf32>, tensor<30x16xf32>, tensor<30x16xf32>
+}
+
 // CHECK: partition @matmul: equal
 func.func @matmul(%dy: tensor<2x6x30xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {"tp"}]>}, %x: tensor<2x6x16xf32>) -> (tensor<2x6x16xf32>, tensor<30x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}) {
   %w = tp.parameter "matmul" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}]>]} : tensor<30x16xf32>

@@ -160,3 +160,16 @@ func.func @left(%x: tensor<4x8x64xf32>, %w: tensor<4x64x32xf32>, %i: tensor<4x8x
   } -> tensor<8x32xbf16>
   return %a, %b, %c, %d : tensor<4x8x32xf32>, tensor<8x32xf32>, tensor<8x32xf32>, tensor<8x32xbf16>
 }
+
+// The library knows no row of padding: its ids become -1, which no table has.
+// CHECK-LABEL: func.func @padding_row
+// CHECK-SAME: %[[IDS:.*]]: tensor<4xi32>
+// CHECK: %[[MASKED:.*]] = linalg.generic {{.*}} ins(%[[IDS]] : tensor<4xi32>)
+// CHECK-NEXT: ^bb0(%[[ID:.*]]: i32,
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %[[ID]], %c5_i32
+// CHECK: arith.select %[[IS]], %c-1_i32, %[[ID]]
+// CHECK: nn.embedding_backward %[[MASKED]], %{{.*}} : (tensor<4xi32>, tensor<4x8xf32>) -> tensor<9x8xf32>
+func.func @padding_row(%ids: tensor<4xi32>, %x: tensor<4x8xf32>) -> tensor<9x8xf32> {
+  %0 = nn.embedding_backward %ids, %x {padding_row = 5 : i64} : (tensor<4xi32>, tensor<4x8xf32>) -> tensor<9x8xf32>
+  return %0 : tensor<9x8xf32>
+}

@@ -207,10 +207,9 @@ struct ConfigKeys {
   Setting<double> otherDropout = {"", 0};
 
   llvm::StringRef initializerRange = "initializer_range";
-  /// Whether the table of words has a row of padding, and which one it is
-  /// where the file does not say (-1: none).
-  bool hasPaddingRow = true;
-  int64_t paddingRow = -1;
+  /// The row of the table of words that is not trained (PyTorch's
+  /// `padding_idx`); value -1: none.
+  Setting<int64_t> paddingRow = {"pad_token_id", -1};
 };
 
 struct Family {

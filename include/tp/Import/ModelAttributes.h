@@ -62,6 +62,10 @@ inline constexpr llvm::StringLiteral rangeAttrName = "tp.range";
 inline constexpr llvm::StringLiteral valuesAttrName = "tp.values";
 /// On an argument: UnitAttr, each row is ones and then zeros.
 inline constexpr llvm::StringLiteral rightPaddedAttrName = "tp.right_padded";
+/// On an argument [B, S] of integers: StringAttr, a second name under which
+/// callers give it one position later, as `labels` are in `transformers`:
+/// element [b, s] is element [b, s + 1] of what they give, and the last -100.
+inline constexpr llvm::StringLiteral unshiftedAttrName = "tp.unshifted";
 /// On an argument or a result [B, S, ...]: UnitAttr, B sequences of S
 /// positions. Shorter ones may be given: the runtime pads them, with zeros in
 /// the mask.

@@ -176,8 +176,10 @@ struct ModelConfig {
 
   DropoutConfig dropout;
   double initializerRange = 0.02; ///< Deviation of random weights.
-  /// The row of the table of words that random weights leave zero.
+  /// The row of the table of words that training leaves out and random weights
+  /// leave zero; and what the file has in its place, where that is no row.
   std::optional<int64_t> paddingRow;
+  std::string paddingProblem;
 
   /// Keys farther back than this many positions (the query's own included) are
   /// not attended to, in the layers for which `slides` is true.

@@ -155,7 +155,8 @@ def RecogniseLinear : Pass<"tp-recognise-linear", "::mlir::func::FuncOp"> {
     bf16 and f16 are found if the sum is in f32, which a body widens its inputs
     to; an operation that only rounds the sum becomes part of it. An initial
     value that is not zero is added. What `nn.embedding_backward` is added to
-    becomes its `into`; its `offset` is taken off the ids. Products of other shapes are left for the generated
+    becomes its `into`; its `offset` is taken off the ids, and ids of its `padding_row` become -1,
+    which no table has. Products of other shapes are left for the generated
     loops.
 
     Precondition: local types; before tp-form-gemms.

@@ -142,6 +142,8 @@ static json::Object describeTensor(func::FuncOp function, unsigned index,
     tensor["range"] = getShape(range.asArrayRef());
   if (attribute(rightPaddedAttrName))
     tensor["right_padded"] = true;
+  if (auto name = dyn_cast_or_null<StringAttr>(attribute(unshiftedAttrName)))
+    tensor["unshifted"] = name.getValue().str();
   return tensor;
 }
 

@@ -183,14 +183,18 @@ def as_range(numbers):
 
 
 @lowers(aten.embedding.default)
-def _embedding(lowering, node, table, ids, *rest):
+def _embedding(lowering, node, table, ids, padding_row=-1, scales_gradient=False, is_sparse=False):
+    """The row of padding has no gradient; a sparse gradient is one in another layout."""
+    if scales_gradient:
+        raise Unsupported("with scale_grad_by_freq=True, whose gradient is divided by how often an "
+                          "id occurs: set it to False, which changes no result")
     table, ids, shape = lowering.get(table), lowering.get(ids), shape_of(node)
     emitter = lowering.emitter
     if isinstance(ids, Constant):
         data, repeated = ids.without_repetition()
         rows = as_range(data.numpy())
-        if rows and rows[0] >= 0:
-            # Rows of the table side by side: a box of it.
+        if rows and rows[0] >= 0 and not 0 <= padding_row - rows[0] < rows[1]:
+            # Rows of the table side by side, all of them trained: a box of it.
             value = emitter.slice(table, 0, *rows)
             value = emitter.reshape(value, tuple(data.shape) + value.shape[1:])
             return value.seen(value.view.expand(shape))
@@ -200,8 +204,9 @@ def _embedding(lowering, node, table, ids, *rest):
     if not _text.is_float(table.kind):
         raise Unsupported("of a table of integers")
     index = emitter.plain(ids)
+    padding = f" {{padding_row = {padding_row} : i64}}" if padding_row >= 0 else ""
     return emitter.tensor(
-        f"nn.embedding {index}, {rows} : ({_text.tensor(ids.shape, ids.kind)}, "
+        f"nn.embedding {index}, {rows}{padding} : ({_text.tensor(ids.shape, ids.kind)}, "
         f"{_text.tensor(table.shape, table.kind)}) -> {_text.tensor(shape, table.kind)}",
         shape, table.kind)
 

@@ -15,6 +15,17 @@ func.func @offsets(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>, %o: index) -> (t
   return %c, %s1, %0, %1 : tensor<8x2xf32>, tensor<8x2xf32>, tensor<1x8x64xf32>, tensor<1x8x64xf32>
 }
 
+// A row that the first part of a table has not is in another part.
+// CHECK-LABEL: func.func @padding_row
+func.func @padding_row(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>) -> (tensor<1x8x64xf32>, tensor<1x8x64xf32>) {
+  %zero = arith.constant 0 : index
+  // CHECK: nn.embedding %{{[a-z0-9]*}}, %{{[a-z0-9]*}} :
+  %0 = nn.embedding %i, %t offset %zero {padding_row = 100 : i64} : (tensor<1x8xi64>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
+  // CHECK: nn.embedding %{{[a-z0-9]*}}, %{{[a-z0-9]*}} {padding_row = 99 : i64} :
+  %1 = nn.embedding %i, %t offset %zero {padding_row = 99 : i64} : (tensor<1x8xi64>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
+  return %0, %1 : tensor<1x8x64xf32>, tensor<1x8x64xf32>
+}
+
 // CHECK-LABEL: func.func @dropout
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<8xf32>
 func.func @dropout(%x: tensor<8xf32>, %seed: tensor<i64>) -> (tensor<8xf32>, tensor<8xf32>) {

@@ -655,3 +655,27 @@ func.func @attention_backward(%q: tensor<1x8x4x64xf32>, %k: tensor<1x8x2x64xf32>
   %0:4 = nn.attention_backward %q, %q, %k, %k, %l, %l {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x4x8x8xf32>)
   return
 }
+
+// -----
+
+func.func @padding_row(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>) {
+  // expected-error @below {{'nn.embedding' op expected padding_row to be a row of the table, in [0, 100), got 100}}
+  %0 = nn.embedding %i, %t {padding_row = 100 : i64} : (tensor<1x8xi64>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
+  return
+}
+
+// -----
+
+func.func @padding_row(%i: tensor<8xi64>, %x: tensor<8x64xf32>) {
+  // expected-error @below {{'nn.embedding_backward' op expected padding_row to be a row of the table, in [0, 100), got -1}}
+  %0 = nn.embedding_backward %i, %x {padding_row = -1 : i64} : (tensor<8xi64>, tensor<8x64xf32>) -> tensor<100x64xf32>
+  return
+}
+
+// -----
+
+func.func @padding_row(%i: tensor<1x8xi32>, %t: tensor<100x64xf32>, %o: index) {
+  // expected-error @below {{'nn.embedding' op expected padding_row to be an id from 0 on of 32 bits, got 2147483648}}
+  %0 = nn.embedding %i, %t offset %o {padding_row = 2147483648 : i64} : (tensor<1x8xi32>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
+  return
+}

@@ -54,6 +54,10 @@ func.func @positions(%x: tensor<1x8x4x64xf32>, %i: tensor<1x8xi32>, %t: tensor<1
   %1 = nn.embedding %i, %t : (tensor<1x8xi32>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
   // CHECK: nn.embedding %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<1x8xi32>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
   %2 = nn.embedding %i, %t offset %o : (tensor<1x8xi32>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} {padding_row = 99 : i64} : (tensor<1x8xi32>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
+  %3 = nn.embedding %i, %t {padding_row = 99 : i64} : (tensor<1x8xi32>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
+  // CHECK: nn.embedding_backward %{{.*}}, %{{.*}} offset %{{.*}} {padding_row = 120 : i64} : (tensor<1x8xi32>, tensor<1x8x64xf32>, index) -> tensor<100x64xf32>
+  %4 = nn.embedding_backward %i, %3 offset %o {padding_row = 120 : i64} : (tensor<1x8xi32>, tensor<1x8x64xf32>, index) -> tensor<100x64xf32>
   return
 }
 

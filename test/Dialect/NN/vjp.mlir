@@ -66,6 +66,14 @@ func.func @embedding(%i: tensor<1x8xi64>, %t: tensor<100x64xbf16>, %dy: tensor<1
   return %0 : tensor<1x8x64xbf16>
 }
 
+// The row of padding is left out of the sums.
+// CHECK-LABEL: func.func @padding_row
+// CHECK: nn.embedding_backward %{{.*}}, %{{.*}} {padding_row = 3 : i64} : (tensor<1x8xi64>, tensor<1x8x64xf32>) -> tensor<100x64xf32>
+func.func @padding_row(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>, %dy: tensor<1x8x64xf32>) -> tensor<1x8x64xf32> {
+  %0 = nn.embedding %i, %t {padding_row = 3 : i64, test.vjp} : (tensor<1x8xi64>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
+  return %0 : tensor<1x8x64xf32>
+}
+
 // CHECK-LABEL: func.func @cross_entropy
 // CHECK: return %{{.*}} : tensor<8x100xbf16>
 func.func @cross_entropy(%l: tensor<8x100xbf16>, %i: tensor<8xi64>, %dy: tensor<8xf32>) -> tensor<8xf32> {

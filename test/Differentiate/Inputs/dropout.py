@@ -17,12 +17,12 @@ import tensors  # noqa: E402
 
 if sys.argv[1] == "data":
     tokens = [i * i * 7 % 257 for i in range(6 * 17)]
-    ids, labels = tokens[:16], tokens[1:17]
+    ids, targets = tokens[:16], tokens[1:17]
     tensors.save(f"{sys.argv[2]}/rows.safetensors", {"tokens": ("I64", [6, 17], tokens)})
     tensors.save(f"{sys.argv[2]}/same.safetensors", {"tokens": ("I64", [2, 17], tokens[:17] * 2)})
     for name, seed, step in (("in", 1, 0), ("seed", 2, 0), ("step", 1, 1)):
         tensors.save(f"{sys.argv[2]}/{name}.safetensors", {
-            "input_ids": ("I64", [1, 16], ids), "labels": ("I64", [1, 16], labels),
+            "input_ids": ("I64", [1, 16], ids), "targets": ("I64", [1, 16], targets),
             "seed": ("I64", [], [seed]), "microstep": ("I64", [], [step])})
 else:
     first, *others = [[json.loads(line) for line in open(path)] for path in sys.argv[2:]]

@@ -68,7 +68,7 @@ def test_gradients(folder, facts, mesh, plan, dtype):
     program = tp_mlir.compile(folder, mesh=mesh, plan=plan, batch=facts["batch"],
                               seq=facts["seq"], dtype=dtype, train="adamw")
     inputs = load_file(folder / "inputs.safetensors")
-    inputs["labels"] = load_file(folder / "gradients.safetensors")["labels"]
+    inputs["labels"] = training.labels(folder)
     loss, gradients = program.gradients(folder, inputs)
     training.check_gradients(gradients, loss, folder, dtype)
 

@@ -54,7 +54,7 @@ def test_gradients(folder, facts, degree, plan, dtype, tmp_path):
     made = Artifact(tmp_path, folder, degree=degree, plan=plan, batch=facts["batch"],
                     seq=facts["seq"], dtype=dtype, train="adamw")
     inputs = load_file(folder / "inputs.safetensors")
-    inputs["labels"] = load_file(folder / "gradients.safetensors")["labels"]
+    inputs["labels"] = training.labels(folder)
     save_file(inputs, tmp_path / "inputs.safetensors")
     tp_run(made, folder, "--input", tmp_path / "inputs.safetensors", "--gradients",
            tmp_path / "gradients.safetensors")

@@ -39,9 +39,10 @@ static Tensor addScaled(const Tensor &a, const Tensor &b, double scale) {
 }
 
 /// `@main(operands...)` returns all results of the one nn operation in it.
-/// Integer operands are given; `constants` of the others have no gradient.
+/// Integer operands are given; `constants` of the others have no gradient, and
+/// `paddingRow` of a table, if it is one, zeros.
 static void check(StringRef text, ArrayRef<Tensor> integers = {},
-                  ArrayRef<unsigned> constants = {}) {
+                  ArrayRef<unsigned> constants = {}, int64_t paddingRow = -1) {
   auto module = parseSourceString<ModuleOp>(text, &interp::getContext());
   ASSERT_TRUE(module) << text.str();
   auto forward = module->lookupSymbol<func::FuncOp>("main");
@@ -106,6 +107,11 @@ static void check(StringRef text, ArrayRef<Tensor> integers = {},
   for (auto [gradient, operand] : llvm::zip_equal(*found, which)) {
     Tensor direction =
         makeLike(forward.getArgumentTypes()[operand], 1000 + operand);
+    int64_t width = gradient.getShape().back();
+    for (int64_t i = 0; paddingRow >= 0 && i < width; ++i) {
+      EXPECT_EQ(gradient.getFloat(paddingRow * width + i), 0);
+      direction.setFloat(paddingRow * width + i, 0);
+    }
     SmallVector<Tensor> plus = arguments, minus = arguments;
     plus[operand] = addScaled(arguments[operand], direction, step);
     minus[operand] = addScaled(arguments[operand], direction, -step);
@@ -167,6 +173,16 @@ TEST(Vjp, Vocabulary) {
     return %0 : tensor<2x3x4xf64>
   })",
       {makeIds()});
+  // 4 occurs twice, 2 never.
+  for (int64_t row : {0, 2, 4})
+    check((R"(func.func @main(%i: tensor<2x3xi64>, %t: tensor<7x4xf64>) -> tensor<2x3x4xf64> {
+    %0 = nn.embedding %i, %t {padding_row = )" +
+           llvm::Twine(row) +
+           R"( : i64} : (tensor<2x3xi64>, tensor<7x4xf64>) -> tensor<2x3x4xf64>
+    return %0 : tensor<2x3x4xf64>
+  })")
+              .str(),
+          {makeIds()}, {}, row);
   check(
       R"(func.func @main(%l: tensor<2x3x7xf64>, %i: tensor<2x3xi64>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
     %0:2 = nn.cross_entropy %l, %i : (tensor<2x3x7xf64>, tensor<2x3xi64>) -> (tensor<2x3xf32>, tensor<2x3xf32>)

@@ -31,7 +31,13 @@ LogicalResult RotaryTableOp::canonicalize(RotaryTableOp op,
 
 LogicalResult EmbeddingOp::canonicalize(EmbeddingOp op,
                                         PatternRewriter &rewriter) {
-  return dropZeroOffset(op, rewriter);
+  if (failed(dropZeroOffset(op, rewriter)))
+    return failure();
+  // The table is the first part of a larger one, whose row is in another part.
+  std::optional<int64_t> row = op.getPaddingRow();
+  if (row && *row >= cast<ShapedType>(op.getTable().getType()).getDimSize(0))
+    rewriter.modifyOpInPlace(op, [&] { op.removePaddingRowAttr(); });
+  return success();
 }
 
 OpFoldResult DropoutOp::fold(FoldAdaptor) {

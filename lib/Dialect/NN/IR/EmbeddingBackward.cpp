@@ -27,7 +27,9 @@ LogicalResult EmbeddingBackwardOp::verify() {
   if (!element.isF32() && !element.isF64())
     return emitOpError() << "expected result of element type f32, got "
                          << element;
-  if (failed(expect(*this, "cotangent", getCotangent(), cotangent, element)))
+  if (failed(expect(*this, "cotangent", getCotangent(), cotangent, element)) ||
+      failed(expectPaddingRow(*this, getPaddingRow(), getIds(),
+                              table.getDimSize(0), getOffset())))
     return failure();
   if (getInto())
     return expect(*this, "into", getInto(), table.getShape(), element);
@@ -82,6 +84,12 @@ EmbeddingBackwardOp::decompose(OpBuilder &builder) {
         row = arith::IndexCastOp::create(e.b, v[0].getType(), row);
         Value hit =
             arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, row, v[0]);
+        if (std::optional<int64_t> padding = getPaddingRow()) {
+          Value counts = arith::CmpIOp::create(
+              e.b, arith::CmpIPredicate::ne, v[0],
+              e.integer(*padding, v[0].getType()));
+          hit = arith::AndIOp::create(e.b, hit, counts);
+        }
         return e.select(hit, v[1], e.number(0));
       });
   if (getInto())
@@ -100,7 +108,7 @@ EmbeddingBackwardOp::buildLocal(OpBuilder &builder, ValueRange operands,
                            getOffset() ? operands.back() : Value(), context, v);
   return SmallVector<Value>{EmbeddingBackwardOp::create(
       builder, getLoc(), resultTypes[0], operands[0], operands[1],
-      getInto() ? operands[2] : Value(), offset)};
+      getInto() ? operands[2] : Value(), offset, getPaddingRowAttr())};
 }
 
 std::optional<IntegerRange>
@@ -115,10 +123,11 @@ OpOperand *EmbeddingBackwardOp::getReplacedOperand(unsigned) {
 }
 
 LogicalResult EmbeddingBackwardOp::verifyLibraryForm() {
-  if (!getOffset())
+  if (!getOffset() && !getPaddingRow())
     return success();
-  return emitOpError("expected no offset: tp-recognise-linear takes it off the "
-                     "ids");
+  return emitOpError() << "expected no "
+                       << (getOffset() ? "offset" : "padding_row")
+                       << ": tp-recognise-linear takes it off the ids";
 }
 
 LibraryCall EmbeddingBackwardOp::getLibraryCall(const LibraryUse &) {

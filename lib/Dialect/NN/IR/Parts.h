@@ -36,6 +36,12 @@ llvm::LogicalResult expectLastDimension(mlir::Operation *op,
                                         llvm::StringRef what,
                                         mlir::Value value);
 mlir::Type getF32(mlir::Operation *op);
+/// `row`, if there is one, is a row of the table that the ids look up: one of
+/// `numRows`, or of a larger table where there is an offset.
+llvm::LogicalResult expectPaddingRow(mlir::Operation *op,
+                                     std::optional<int64_t> row,
+                                     mlir::Value ids, int64_t numRows,
+                                     mlir::Value offset);
 
 //===----------------------------------------------------------------------===//
 // Rules: a tensor as the factors of each of its dimensions; padding

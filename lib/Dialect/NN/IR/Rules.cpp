@@ -225,7 +225,8 @@ EmbeddingOp::buildLocal(OpBuilder &builder, ValueRange operands,
   Value offset = addOffset(builder, getLoc(),
                            getOffset() ? operands[2] : Value(), context, v);
   return SmallVector<Value>{EmbeddingOp::create(
-      builder, getLoc(), resultTypes[0], operands[0], operands[1], offset)};
+      builder, getLoc(), resultTypes[0], operands[0], operands[1], offset,
+      getPaddingRowAttr())};
 }
 
 FailureOr<SmallVector<Value>>

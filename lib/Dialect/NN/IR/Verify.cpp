@@ -173,12 +173,32 @@ LogicalResult RotaryOp::verify() {
   return success();
 }
 
+LogicalResult tp::nn::expectPaddingRow(Operation *op,
+                                       std::optional<int64_t> row, Value ids,
+                                       int64_t numRows, Value offset) {
+  if (!row)
+    return success();
+  // A part of a table does not know how many rows the whole one has.
+  unsigned width = typeOf(ids).getElementTypeBitWidth();
+  if (*row >= 0 && (offset ? llvm::isIntN(width, *row) : *row < numRows))
+    return success();
+  auto diag = op->emitOpError() << "expected padding_row to be ";
+  if (offset)
+    diag << "an id from 0 on of " << width << " bits";
+  else
+    diag << "a row of the table, in [0, " << numRows << ")";
+  return diag << ", got " << *row;
+}
+
 LogicalResult EmbeddingOp::verify() {
   if (failed(expectRank(*this, "table", getTable(), 2)))
     return failure();
   RankedTensorType table = typeOf(getTable());
   SmallVector<int64_t> shape(typeOf(getIds()).getShape());
   shape.push_back(table.getDimSize(1));
+  if (failed(expectPaddingRow(*this, getPaddingRow(), getIds(),
+                              table.getDimSize(0), getOffset())))
+    return failure();
   return expect(*this, "result", getResult(), shape, table.getElementType());
 }
 

@@ -122,9 +122,9 @@ Gradients EmbeddingOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
   };
   Value cotangent =
       convert(cotangents[0], emitter.wideType(shapeOf(cotangents[0])));
-  Value table =
-      EmbeddingBackwardOp::create(builder, getLoc(), wide, getIds(), cotangent,
-                                  /*into=*/Value(), getOffset());
+  Value table = EmbeddingBackwardOp::create(
+      builder, getLoc(), wide, getIds(), cotangent,
+      /*into=*/Value(), getOffset(), getPaddingRowAttr());
   SmallVector<Value> gradients(getNumOperands());
   gradients[1] = convert(table, type);
   return gradients;

@@ -104,6 +104,7 @@ constexpr Row rows[] = {
      "two numbers, as array<i64: 0, 9>"},
     {"tp.values", OnArgument, is<StringAttr>, "a string"},
     {"tp.right_padded", OnArgument, is<UnitAttr>, "without a value"},
+    {"tp.unshifted", OnArgument, is<StringAttr>, "a string"},
     {"tp.sequences", onValue, is<UnitAttr>, "without a value"},
     {"tp.init", OnParameter | OnState, is<StringAttr, DictionaryAttr>,
      "a string or a dictionary"},

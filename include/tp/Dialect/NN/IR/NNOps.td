@@ -253,8 +253,17 @@ def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp, NN_Integers]> {
     outside 0 .. V gives a row of zeros. With `offset`, the table holds rows
     offset .. offset + V of a larger one, so that the sum over the parts of a
     split table is the look-up in all of it.
+
+    `padding_row` is PyTorch's `padding_idx`: the result is the same, but the
+    derivative leaves that row out. It counts rows of the whole table, whatever
+    the offset.
+
+    ```mlir
+    %x = nn.embedding %ids, %table {padding_row = 0 : i64} : (tensor<1x8xi64>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
+    ```
   }];
-  let arguments = (ins NN_Ids:$ids, NN_Tensor:$table, Optional<Index>:$offset);
+  let arguments = (ins NN_Ids:$ids, NN_Tensor:$table, Optional<Index>:$offset,
+    OptionalAttr<I64Attr>:$padding_row);
   let results = (outs NN_Tensor:$result);
   let hasCanonicalizeMethod = 1;
   let assemblyFormat = "$ids `,` $table (`offset` $offset^)? attr-dict `:` functional-type(operands, results)";
@@ -267,14 +276,15 @@ def NN_EmbeddingBackwardOp : NN_IndexedOp<"embedding_backward", [NN_Integers,
   let description = [{
     ids[...], cotangent[..., h] -> result[V, h] (f32): row v is the sum of those rows of the
     cotangent whose id is v, in their order; ids outside 0 .. V are left out. With `offset`, row v
-    is that of id offset + v. With `into`[V, h] the sums are added to that.
+    is that of id offset + v. With `into`[V, h] the sums are added to that. With `padding_row`,
+    an id equal to it is left out too; like the ids it counts rows of the whole table.
 
     ```mlir
     %d = nn.embedding_backward %ids, %dx : (tensor<1x8xi64>, tensor<1x8x64xf32>) -> tensor<100x64xf32>
     ```
   }];
   let arguments = (ins NN_Ids:$ids, NN_Tensor:$cotangent, Optional<NN_Tensor>:$into,
-    Optional<Index>:$offset);
+    Optional<Index>:$offset, OptionalAttr<I64Attr>:$padding_row);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$ids `,` $cotangent (`into` $into^)? (`offset` $offset^)? attr-dict `:` functional-type(operands, results)";
 }
