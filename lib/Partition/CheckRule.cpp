@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PaddingMask.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -60,6 +61,19 @@ static void widenSlice(SliceLike slice, ArrayRef<int64_t> localShape,
   slice.setStaticSizes(sizes);
 }
 
+/// The value that `value`, a part of a tensor of `shape`, was before it was
+/// moved between ranks or its padding masked: on global types it is the same.
+static Value getUnmoved(Value value, ArrayRef<int64_t> shape) {
+  while (true) {
+    if (isa_and_nonnull<ReshardStepOpInterface>(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    else if (Value masked = getMaskedValue(value, shape))
+      value = masked;
+    else
+      return value;
+  }
+}
+
 GlobalCopy::GlobalCopy(Operation *local, const ShardingRule &rule)
     : copy(local->clone()) {
   OpBuilder builder(local->getContext());
@@ -72,9 +86,7 @@ GlobalCopy::GlobalCopy(Operation *local, const ShardingRule &rule)
     // A rule may hang on numbers of a constant: a divisor that is not zero, a
     // factor that is not infinite. Every rank takes its part of all of it;
     // parts of a splat are splats.
-    Value source = operand;
-    while (isa_and_nonnull<ReshardStepOpInterface>(source.getDefiningOp()))
-      source = source.getDefiningOp()->getOperand(0);
+    Value source = getUnmoved(operand, type.getShape());
     ElementsAttr numbers;
     if (matchPattern(source, m_Constant(&numbers)))
       if (auto splat = dyn_cast<SplatElementsAttr>(numbers))
@@ -112,6 +124,12 @@ void GlobalCopy::replaceCaptures(OpBuilder &builder) {
     for (Region &region : copy->getRegions())
       replaceAllUsesInRegionWith(value, zero, region);
   }
+}
+
+std::optional<ShardingRule> tp::getGlobalRule(Operation *local,
+                                              const ShardingRule &shapes,
+                                              std::string &reason) {
+  return GlobalCopy(local, shapes).getRule(reason);
 }
 
 std::optional<ShardingRule> GlobalCopy::getRule(std::string &reason) {
@@ -190,7 +208,7 @@ std::string tp::checkRule(Operation *op) {
   ShardingRule written =
       op->getAttrOfType<RuleAttr>(TPDialect::getRuleAttrName()).toRule();
   std::string reason;
-  std::optional<ShardingRule> own = GlobalCopy(op, written).getRule(reason);
+  std::optional<ShardingRule> own = getGlobalRule(op, written, reason);
   if (!own)
     return "expected an operation with a rule: " + reason;
   RuleComparison comparison(written, *own);

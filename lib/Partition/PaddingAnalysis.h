@@ -15,17 +15,11 @@
 #define TP_PARTITION_PADDINGANALYSIS_H
 
 #include "OpAnalysis.h"
+#include "PaddingMask.h"
 #include "tp/Sharding/Padding.h"
 #include "tp/Sharding/Reshard.h"
 
 namespace tp {
-
-/// Padding of one dimension of an operand, to be overwritten with a number.
-struct Mask {
-  unsigned dim;
-  int64_t value;
-  bool operator==(const Mask &other) const = default;
-};
 
 class PaddingAnalysis {
 public:

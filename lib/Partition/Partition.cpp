@@ -15,6 +15,7 @@
 #include "PaddingAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "tp/Partition/Derive.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Partition/Steps.h"
 #include "tp/Resolve/Provenance.h"
@@ -50,6 +51,9 @@ private:
                    const TensorSharding &to, LedgerAttr reason);
   Value buildMask(OpBuilder &builder, Location loc, Value global, Value local,
                   const Mask &mask);
+  /// Writes on `op`, which is none of the program's or has another body than
+  /// it, the rule that it has now. `shapes` has the factors of its tensors.
+  void setOwnRule(Operation *op, const ShardingRule &shapes);
 
   ShardingAttr attrOf(MLIRContext *context, const TensorSharding &sharding) {
     return ShardingAttr::get(context, meshSymbol, mesh, sharding);
@@ -108,73 +112,38 @@ void Converter::convertReshard(ReshardOp op, OpBuilder &builder) {
 // Masks
 //===----------------------------------------------------------------------===//
 
-static TypedAttr getMaskValue(OpBuilder &builder, Type type, int64_t value) {
-  if (isa<FloatType>(type))
-    return builder.getFloatAttr(type, static_cast<double>(value));
-  return builder.getIntegerAttr(type, value);
+void Converter::setOwnRule(Operation *op, const ShardingRule &shapes) {
+  std::string reason;
+  std::optional<ShardingRule> rule = getGlobalRule(op, shapes, reason);
+  assert(rule && "a form of an operation with a rule has one");
+  op->setAttr(TPDialect::getRuleAttrName(),
+              RuleAttr::get(op->getContext(), *rule));
 }
 
-/// `local` with the padding of a dimension overwritten: a
-/// select by global position, which no NaN passes.
+/// `local` with the padding of a dimension overwritten.
 Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
                            Value local, const Mask &mask) {
-  MLIRContext *context = builder.getContext();
-  auto type = cast<RankedTensorType>(local.getType());
-  unsigned rank = type.getRank();
   ShardingAttr sharding = getSharding(global);
+  ArrayRef<int64_t> shape = getGlobalShape(global);
   const DimSharding dim = sharding.toSharding(mesh).dims[mask.dim];
-  Value position =
-      RankOp::create(builder, loc, builder.getIndexType(), meshSymbol,
-                     getAxisListAttr(context, mesh, dim.axes));
-  Value offset = arith::MulIOp::create(
-      builder, loc, position,
-      arith::ConstantIndexOp::create(builder, loc, type.getDimSize(mask.dim)));
-  Value end = arith::ConstantIndexOp::create(builder, loc,
-                                             getGlobalShape(global)[mask.dim]);
-  Value fill = arith::ConstantOp::create(
-      builder, loc, getMaskValue(builder, type.getElementType(), mask.value));
-  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                        type.getElementType());
-  SmallVector<AffineMap> maps(2,
-                              AffineMap::getMultiDimIdentityMap(rank, context));
-  auto generic = linalg::GenericOp::create(
-      builder, loc, type, local, empty, maps,
-      SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
-      [&](OpBuilder &b, Location l, ValueRange args) {
-        Value index = linalg::IndexOp::create(b, l, mask.dim);
-        Value at = arith::AddIOp::create(b, l, index, offset);
-        Value inside =
-            arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, at, end);
-        linalg::YieldOp::create(
-            b, l,
-            arith::SelectOp::create(b, l, inside, args[0], fill).getResult());
-      });
-  ShardingRule rule;
+  linalg::GenericOp generic = buildPaddingMask(
+      builder, loc, local, mask, shape[mask.dim], meshSymbol, mesh, dim.axes);
+  ShardingRule shapes;
   TensorFactors dims;
-  for (auto [index, size] : llvm::enumerate(getGlobalShape(global)))
-    dims.dims.push_back({rule.addFactor(size, FactorKind::Parallel,
-                                        "d" + std::to_string(index))});
-  rule.factors[mask.dim].readsIndex = true;
-  rule.operands = {dims, dims};
-  rule.results = {dims};
-  // Zeros keep a partial sum one.
-  rule.linearity = {mask.value == 0 ? Linearity::Multilinear : Linearity::None,
-                    Linearity::None};
-  setSharding(generic.getResult(0), sharding);
-  generic->setAttr(TPDialect::getRuleAttrName(), RuleAttr::get(context, rule));
+  for (int64_t size : shape)
+    dims.dims.push_back({shapes.addFactor(size, FactorKind::Parallel)});
+  shapes.results = {dims};
   // The buffer is as local as the result.
-  ShardingRule buffer;
-  buffer.factors = rule.factors;
-  buffer.factors[mask.dim].readsIndex = false;
-  buffer.results = {dims};
-  Operation *emptyOp = empty.getDefiningOp();
+  Operation *empty = generic.getDpsInitOperand(0)->get().getDefiningOp();
   ShardingAttr complete = sharding;
   if (!sharding.getPartial().empty())
-    complete = ShardingAttr::get(context, sharding.getMesh(),
+    complete = ShardingAttr::get(builder.getContext(), sharding.getMesh(),
                                  sharding.getDims(), {}, ReductionKind::Sum);
-  setSharding(empty, complete);
-  emptyOp->setAttr(TPDialect::getRuleAttrName(),
-                   RuleAttr::get(context, buffer));
+  setSharding(empty->getResult(0), complete);
+  setOwnRule(empty, shapes);
+  shapes.operands = {dims, dims};
+  setSharding(generic.getResult(0), sharding);
+  setOwnRule(generic, shapes);
   ++numMasks;
   return generic.getResult(0);
 }
@@ -230,9 +199,6 @@ LogicalResult Converter::convert(Operation *op, OpBuilder &builder) {
     operands.push_back(local);
   }
   ArrayRef<unsigned> guarded = padding.getGuardedFactors(op);
-  // The body then reads these positions.
-  for (unsigned factor : guarded)
-    analysis->rule.factors[factor].readsIndex = true;
   numMasks += guarded.size();
   LocalContext localContext(mesh, meshSymbol, analysis->rule,
                             analysis->resolved.factors, guarded);
@@ -251,8 +217,11 @@ LogicalResult Converter::convert(Operation *op, OpBuilder &builder) {
   local->removeAttr(becauseAttrName);
   local->setAttr(TPDialect::getShardingsAttrName(),
                  op->getAttr(TPDialect::getShardingsAttrName()));
-  local->setAttr(TPDialect::getRuleAttrName(),
-                 RuleAttr::get(context, analysis->rule));
+  if (guarded.empty())
+    local->setAttr(TPDialect::getRuleAttrName(),
+                   RuleAttr::get(context, analysis->rule));
+  else
+    setOwnRule(local, analysis->rule);
   return success();
 }
 

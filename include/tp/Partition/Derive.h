@@ -46,6 +46,13 @@ using LocalStates = llvm::DenseMap<mlir::Value, LocalState>;
 mlir::LogicalResult deriveStates(mlir::Operation *function, const Mesh &mesh,
                                  LocalStates &states);
 
+/// The rule of a per-rank operation on global types, asked of a copy of it;
+/// nothing, with the `reason`, if it has none. Of `shapes` the sizes of the
+/// factors of each operand and result are read, which are the global shapes.
+std::optional<ShardingRule> getGlobalRule(mlir::Operation *local,
+                                          const ShardingRule &shapes,
+                                          std::string &reason);
+
 /// Why `tp.rule` on `op` is not the rule that `op` has; empty if it is. The
 /// rule is asked of a copy of the operation with the global types that it says.
 std::string checkRule(mlir::Operation *op);
