@@ -85,9 +85,9 @@ std::vector<std::string> generation::notesOn(const Generation &program) {
     defaults += detail::join(defaults.empty() ? "" : ", ", key, " ", text);
   }
   if (!defaults.empty())
-    notes.push_back(detail::join(
-        config.file, ": defaults of requests: ", defaults,
-        "; --generation-config none leaves them out"));
+    notes.push_back(detail::join(config.file,
+                                 ": defaults of requests: ", defaults,
+                                 "; --generation-config none leaves them out"));
   for (const std::string &ignored : config.ignored)
     notes.push_back(detail::join(config.file, ": ignored: ", ignored));
   return notes;
@@ -141,10 +141,13 @@ static Status checkForced(const Sampling &s) {
            s.suppressed.end();
   };
   auto check = [&](const char *name, const Sampling::Ids &forced) -> Status {
-    if (forced.empty() || !std::all_of(forced.begin(), forced.end(), isSuppressed))
+    if (forced.empty() ||
+        !std::all_of(forced.begin(), forced.end(), isSuppressed))
       return {};
-    return userError(name, ": expected a token that is not in suppress_tokens, "
-                           "got ", forced[0]);
+    return userError(name,
+                     ": expected a token that is not in suppress_tokens, "
+                     "got ",
+                     forced[0]);
   };
   TPRT_TRY(check("forced_eos_token_id", s.forcedLast));
   return s.forcedFirst < 0 ? Status()

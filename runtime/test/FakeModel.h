@@ -60,14 +60,15 @@ inline std::vector<int32_t> generateAlone(const Generation &program,
   do {
     bool isLast = tokens.size() + 1 >= longest ||
                   int64_t(tokens.size()) - prompt + 1 >= request.maxTokens;
-    auto token = sampler.choose(logitsAfter(program, tokens).data(),
-                                request.sampling,
-                                {tokens, prompt, isLast, ends});
+    auto token =
+        sampler.choose(logitsAfter(program, tokens).data(), request.sampling,
+                       {tokens, prompt, isLast, ends});
     if (!token)
       break;
     tokens.push_back(*token);
-  } while (!std::count(ends.begin(), ends.end(), tokens.back()) && tokens.size() < longest &&
-         tokens.size() - request.prompt.size() < size_t(request.maxTokens));
+  } while (!std::count(ends.begin(), ends.end(), tokens.back()) &&
+           tokens.size() < longest &&
+           tokens.size() - request.prompt.size() < size_t(request.maxTokens));
   return {tokens.begin() + long(request.prompt.size()), tokens.end()};
 }
 
@@ -81,7 +82,7 @@ public:
   /// Whose pages these are; null: they are not looked at.
   const Pages *pages = nullptr;
   int64_t steps = 0, ends = 0;
-  Status broken;  ///< what every step returns
+  Status broken;         ///< what every step returns
   int64_t throwsAt = -1; ///< the step that has no memory
   std::vector<std::string> aborts;
 

@@ -369,12 +369,13 @@ TEST(Generation, ParametersOfARequest) {
   p.config.ignored = {"low_memory: why"};
   p.config.text = R"({"temperature":0.7,"suppress_tokens":[1,22,333,1,22,333,)"
                   R"(1,22,333,1,22,333,1,22,333,1,22,333,1,22,333]})";
-  EXPECT_EQ(notesOn(p),
-            (std::vector<std::string>{
-                "generation_config.json: defaults of requests: suppress_tokens "
-                "[1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,33"
-                "..., temperature 0.7; --generation-config none leaves them out",
-                "generation_config.json: ignored: low_memory: why"}));
+  EXPECT_EQ(
+      notesOn(p),
+      (std::vector<std::string>{
+          "generation_config.json: defaults of requests: suppress_tokens "
+          "[1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,33"
+          "..., temperature 0.7; --generation-config none leaves them out",
+          "generation_config.json: ignored: low_memory: why"}));
   EXPECT_EQ(made("{}")->maxTokens, 7);
   EXPECT_EQ(made("{}")->sampling.repetition, 1.5f);
   auto own = made(R"({"temperature": 0, "min_length": 5, "max_length": 8})");

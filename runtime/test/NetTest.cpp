@@ -492,9 +492,8 @@ TEST(Net, StrangersDoNotKeepAJobFromStarting) {
 TEST(Net, SlowGreetingsAreHeard) {
   Ranks ranks(2);
   ranks.start(0, "5");
-  std::string hello =
-      net::encode(
-          net::Hello{net::Hello().version, 1, 2, 0, std::string(100, 'h')});
+  std::string hello = net::encode(
+      net::Hello{net::Hello().version, 1, 2, 0, std::string(100, 'h')});
   // Of no job: the answer says that it was understood.
   for (bool patient : {true, false}) {
     std::optional<Connection> caller;

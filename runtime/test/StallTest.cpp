@@ -128,7 +128,8 @@ TEST(Stalls, InARunOverTcp) {
 /// rank 1 calls, then rank 1 as soon as it has started.
 TEST(Stalls, AtTheStartOfAProgram) {
   Fixture f(2);
-  std::string output = " --backend processes --output " + (f.directory / "y.npy");
+  std::string output =
+      " --backend processes --output " + (f.directory / "y.npy");
   for (int victim : {0, 1}) {
     auto first = startRanks(f, 30 + victim, output, 0, 1);
     pauseFor(0.7);
