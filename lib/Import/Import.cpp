@@ -273,6 +273,18 @@ static std::string getModelName(StringRef directory) {
   return llvm::json::fixUTF8(llvm::sys::path::filename(path));
 }
 
+std::optional<SequenceLimits> readSequenceLimits(MLIRContext *context,
+                                                 StringRef directory) {
+  if (failed(checkSideFiles(context, directory)))
+    return std::nullopt;
+  std::optional<ModelConfig> config = readModelConfig(context, directory);
+  if (!config)
+    return std::nullopt;
+  return SequenceLimits{config->maxPositions, config->statesPositions,
+                        config->getPositionLimit(),
+                        getGeneratedLimit(*config).most};
+}
+
 OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
                                   const ImportOptions &options) {
   context->loadDialect<arith::ArithDialect, func::FuncDialect,

@@ -86,6 +86,19 @@ mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext *context,
                                               llvm::StringRef directory,
                                               const ImportOptions &options);
 
+/// How many positions a sequence may have.
+struct SequenceLimits {
+  /// As config.json says, or as `transformers` takes it where it does not.
+  int64_t positions = 0;
+  bool isStated = false; ///< config.json says it.
+  /// The most that `--seq` and `--context` may be.
+  int64_t longest = 0, longestGenerated = 0;
+};
+
+/// The limits of the model of `directory`, or nothing after an error.
+std::optional<SequenceLimits> readSequenceLimits(mlir::MLIRContext *context,
+                                                 llvm::StringRef directory);
+
 } // namespace tp
 
 #endif // TP_IMPORT_IMPORT_H
