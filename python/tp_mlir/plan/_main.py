@@ -180,8 +180,11 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
         check: also run what this machine's cores can run.
     """
     candidates = _work.compile_all(model, workload, plans, degrees, profile.target)
-    limits = _limits(model)
-    limit = limits and limits["longest_generated"]
+    sized = any(candidate.refusal is None for candidate in candidates)
+    limits = _limits(model) if sized else None
+    # A rotation may be stretched farther than the file says; who asks for that gets it.
+    limit = limits and min(limits["longest_generated"],
+                           max(limits["positions"], workload.context or 0))
     rows = [_figures.describe(candidate, workload, profile, limit) for candidate in candidates]
     if not any("memory" in row for row in rows):
         reasons = "\n".join(f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in rows)
