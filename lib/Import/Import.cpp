@@ -207,6 +207,18 @@ static void buildFunctions(ModelBuilder &model, const SentenceModules &modules,
   }
 }
 
+std::optional<SequenceLimits> readSequenceLimits(MLIRContext *context,
+                                                 StringRef directory) {
+  if (failed(checkSideFiles(context, directory)))
+    return std::nullopt;
+  std::optional<ModelConfig> config = readModelConfig(context, directory);
+  if (!config)
+    return std::nullopt;
+  return SequenceLimits{config->maxPositions, config->statesPositions,
+                        config->getPositionLimit(),
+                        getGeneratedLimit(*config).most};
+}
+
 OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
                                   const ImportOptions &options) {
   context->loadDialect<arith::ArithDialect, func::FuncDialect,

@@ -221,6 +221,7 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
       maxSize);
   config.numLayers = reader.getInt(keys.numLayers, std::nullopt, 1, maxLayers);
   readHeads(reader, keys, config);
+  config.statesPositions = reader.has(keys.maxPositions.key);
   config.maxPositions =
       reader.getInt(keys.maxPositions.key, keys.maxPositions.value, 1, maxSize);
   config.normEpsilon =

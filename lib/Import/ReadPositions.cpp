@@ -249,17 +249,14 @@ void readRope(ObjectReader &reader, const JsonFile &file,
 
   RopeConfig old;
   StringRef thetaKey = keys.ropeTheta.key, partKey = keys.rotaryPart.key;
-  bool hasOld =
-      reader.has(thetaKey) || (!partKey.empty() && reader.has(partKey));
   old.theta = reader.getPositive(thetaKey, keys.ropeTheta.value);
   old.rotaryPart = keys.rotaryPart.value;
   readRotaryPart(reader, partKey.empty() ? "partial_rotary_factor" : partKey,
                  !partKey.empty(), old);
   const json::Object *scaling = reader.getObject("rope_scaling");
-  if (scaling && !scaling->empty()) {
-    hasOld = true;
+  bool hasScaling = scaling && !scaling->empty();
+  if (hasScaling)
     old = readRopeObject(*scaling, "rope_scaling", file, context, old, reader);
-  }
   config.rope = old;
   if (!keys.localTheta.key.empty()) {
     config.localRope.emplace();
@@ -276,7 +273,13 @@ void readRope(ObjectReader &reader, const JsonFile &file,
   } else if (parameters) {
     config.rope = readRopeObject(*parameters, "rope_parameters", file, context,
                                  old, reader);
-    if (!reader.failed() && hasOld && config.rope != old)
+    // What stands beside the object is what it may leave out.
+    bool contradicts =
+        hasScaling ? config.rope != old
+                   : (reader.has(thetaKey) && config.rope.theta != old.theta) ||
+                         (!partKey.empty() && reader.has(partKey) &&
+                          config.rope.rotaryPart != old.rotaryPart);
+    if (!reader.failed() && contradicts)
       reader.error("rope_parameters")
           << "rope_parameters contradicts " << thetaKey << " and rope_scaling";
   }

@@ -11,6 +11,8 @@ it here.
 import json
 import pathlib
 
+from . import _tools
+
 _PICKLE = ", which is not read because it can hold code: save the model again with " \
           "save_pretrained, which writes safetensors"
 _PAGE = "is a web page: the download did not give the file itself"
@@ -98,6 +100,14 @@ def read_config(folder, needed=""):
     if not isinstance(config, dict):
         raise ValueError(f"{path}: expected an object")
     return {**config, **text_config(config)}
+
+
+def read_limits(folder):
+    """How many positions a sequence may have: a dict of `positions` (as config.json says, or the
+    default of its class in transformers), `is_stated` (config.json says it), `longest` and
+    `longest_generated`, the most that --seq and --context may be. Raise ToolError if the folder
+    cannot be imported."""
+    return json.loads(_tools.run("tp-import", [folder, "--limits"]))
 
 
 def text_config(config):

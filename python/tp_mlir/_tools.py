@@ -30,30 +30,30 @@ def find(tool):
         "build tp-mlir and set TP_MLIR_BIN to the build tree's bin")
 
 
-# Several programs may be made of one checkpoint.
-_warned = set()
+# Lines that _relay_remarks has passed on.
+_said = set()
 
 
-def _relay_warnings(text):
-    """What is to be known of a program that is made all the same, once."""
+def _relay_remarks(text):
+    """Pass on what a tool that succeeded says about its input, each line once in a process."""
     for line in text.splitlines():
-        if "warning: " in line and line not in _warned:
-            _warned.add(line)
+        if (": remark: " in line or ": warning: " in line) and line not in _said:
+            _said.add(line)
             print(line, file=sys.stderr, flush=True)
 
 
 def run(tool, arguments, progress=False):
     """Run `tool`; return its standard output. Raise ToolError if it fails.
 
-    Its warnings go to this process's standard error; with `progress` all its
-    messages do, as they come, and are still part of the exception.
+    Its remarks and warnings go to this process's standard error, each once. With
+    `progress`, all its messages do as they come, and are still part of the exception.
     """
     command = [find(tool), *map(str, arguments)]
     if not progress:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0:
             raise from_exit(tool, done.returncode, done.stderr)
-        _relay_warnings(done.stderr)
+        _relay_remarks(done.stderr)
         return done.stdout
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:

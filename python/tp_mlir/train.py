@@ -181,11 +181,6 @@ def _has_weights(folder):
     return any(folder.glob("model*.safetensors"))
 
 
-def _limit(config):
-    """Positions that the model is good for."""
-    return config.get("max_position_embeddings") or config.get("n_positions") or math.inf
-
-
 class _Run:
     """What is to be done, with everything checked that can be before it is begun."""
 
@@ -195,7 +190,9 @@ class _Run:
         self.small.mkdir()
         _check_free(args)
         config, source = _stage(args, self.small)
-        self.seq = int(min(256, _limit(config))) if args.seq is None else args.seq
+        self.seq = args.seq
+        if self.seq is None:
+            self.seq = min(256, _checkpoint.read_limits(args.model)["positions"])
         accumulate = 1 if args.accumulate is None else args.accumulate
         if min(args.batch, self.seq, accumulate) < 1:
             raise ValueError("expected --batch, --seq and --accumulate of at least 1")

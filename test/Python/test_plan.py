@@ -497,3 +497,33 @@ def test_measure(tmp_path, monkeypatch):
     assert mine.measured and mine.shared and mine.target == "cpu"
     assert all("tp-plan --measure" in figure.source for what, figure in mine.figures()
                if what != "memory")
+
+
+def test_context_defaults_to_the_limit(tmp_path, capsys):
+    """Whatever key says it, or none: the compiler knows; a side file is refused as it refuses it."""
+    for name, key, context, stated in (("bloom", "seq_length", 100, True), ("mpt", "max_seq_len", 96, True),
+                                       ("falcon-7b", "max_position_embeddings", 2048, False),
+                                       ("qwen2-yarn", "max_position_embeddings", 10, True)):
+        config = json.loads((TEST / "families" / name / "config.json").read_text())
+        config.pop(key, None)
+        config |= {key: context} if stated else {}
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(config))
+        assert run(folder, "--degrees", "1") == 0
+        told = capsys.readouterr().out
+        assert f"1 user of up to {context} tokens" in told
+        assert ("does not say how many positions" in told) == (not stated)
+    yarn = report(capsys, tmp_path / "qwen2-yarn", "--degrees", "1", "--context", 40)
+    assert yarn["rows"][0]["longest_context"] == 40
+    (tmp_path / "bloom/hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
+    error = refused(capsys, 1, tmp_path / "bloom")
+    assert 'unsupported quantization.quant_algo "FP8"' in error
+
+
+def test_remarks_are_passed_on(tmp_path, capsys):
+    """Once, though each degree is compiled by itself."""
+    config = json.loads((TEST / "families/bloom/config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"odd_key": 1}))
+    assert run(tmp_path, "--degrees", "1,2") == 0
+    assert capsys.readouterr().err.count('for model_type "bloom": "odd_key"') == 1

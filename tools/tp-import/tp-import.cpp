@@ -15,12 +15,26 @@
 #include "tp/Support/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 namespace cl = llvm::cl;
 
 static constexpr int userError = 1;
 static constexpr int commandLineError = 2;
+
+static int printLimits(mlir::MLIRContext &context, llvm::StringRef directory) {
+  auto limits = tp::readSequenceLimits(&context, directory);
+  if (!limits)
+    return userError;
+  llvm::outs() << llvm::json::Value(llvm::json::Object{
+                      {"positions", limits->positions},
+                      {"is_stated", limits->isStated},
+                      {"longest", limits->longest},
+                      {"longest_generated", limits->longestGenerated}})
+               << "\n";
+  return 0;
+}
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
@@ -35,6 +49,11 @@ int main(int argc, char **argv) {
   cl::opt<bool> locations("mlir-print-debuginfo",
                           cl::desc("Print the locations of operations"),
                           cl::init(true), cl::cat(category));
+  cl::opt<bool> limits(
+      "limits",
+      cl::desc("Print how many positions a sequence may have, as JSON, and "
+               "import nothing"),
+      cl::cat(category));
   tp::ImportFlags flags(category);
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(
@@ -50,6 +69,8 @@ int main(int argc, char **argv) {
   tp::UserDiagnosticHandler handler(&context);
   if (failed(tp::checkModelPath(&context, directory)))
     return userError;
+  if (limits)
+    return printLimits(context, directory);
   auto module = tp::importModel(&context, directory, *options);
   if (!module)
     return userError;

@@ -102,6 +102,19 @@ mlir::LogicalResult ignoreTensors(mlir::ModuleOp module,
 /// The patterns that importModel or ignoreTensors has noted in a program.
 std::vector<std::string> getExcludedTensors(mlir::ModuleOp module);
 
+/// How many positions a sequence may have.
+struct SequenceLimits {
+  /// As config.json says, or as `transformers` takes it where it does not.
+  int64_t positions = 0;
+  bool isStated = false; ///< config.json says it.
+  /// The most that `--seq` and `--context` may be.
+  int64_t longest = 0, longestGenerated = 0;
+};
+
+/// The limits of the model of `directory`, or nothing after an error.
+std::optional<SequenceLimits> readSequenceLimits(mlir::MLIRContext *context,
+                                                 llvm::StringRef directory);
+
 } // namespace tp
 
 #endif // TP_IMPORT_IMPORT_H

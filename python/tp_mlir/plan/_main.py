@@ -81,12 +81,9 @@ def _config(given):
         model, ": a checkpoint folder has one; it is all that tp-plan needs of it")
 
 
-def _limit(config):
-    """Positions that the model is good for; none if it does not say."""
-    for key in ("max_position_embeddings", "n_positions"):
-        if isinstance(config.get(key), int):
-            return config[key]
-    return None
+def _limits(model):
+    """_checkpoint.read_limits, or nothing for a program."""
+    return _checkpoint.read_limits(model) if pathlib.Path(model).is_dir() else None
 
 
 def _degrees(text):
@@ -124,17 +121,19 @@ def _workload(args, config):
     if args.train is not None:
         _refuse_together(args, ("context", "users", "prompt"), "has no meaning with --train, whose "
                          "sequences are --seq and --batch")
-        return _work.Workload("train", seq=args.seq or _sequence(config), batch=args.batch or 1,
+        return _work.Workload("train", seq=args.seq or _sequence(args.model), batch=args.batch or 1,
                               optimizer=args.train, accumulate=args.accumulate or 1,
                               recompute=args.recompute, dtype=args.dtype, **read, data=args.dp or 1)
     _refuse_together(args, ("accumulate", "dp", "recompute"), "has no meaning without --train")
     if not serves or args.seq is not None or args.batch is not None:
         _refuse_together(args, ("context", "users", "prompt"), "has no meaning for one run of a "
                          "program, which --seq, --batch or an encoder asks for")
-        return _work.Workload("run", seq=args.seq or _sequence(config), batch=args.batch or 1,
+        return _work.Workload("run", seq=args.seq or _sequence(args.model), batch=args.batch or 1,
                               dtype=args.dtype, **read)
-    limit = _limit(config)
-    context = args.context or min(4096, limit or 4096)
+    context = args.context
+    if context is None:
+        limits = _limits(args.model)
+        context = min(4096, limits["positions"], limits["longest_generated"])
     prompt = args.prompt
     if prompt is not None and prompt > context:
         raise UsageError("tp-plan", 2, f"for --prompt: expected at most the context, {context}, "
@@ -143,8 +142,8 @@ def _workload(args, config):
                           dtype=args.dtype, **read)
 
 
-def _sequence(config):
-    return min(128, _limit(config) or 128)
+def _sequence(model):
+    return min(128, _limits(model)["positions"])
 
 
 def _title(args, workload, profile):
@@ -170,6 +169,13 @@ def _trust(profile):
             "assumed efficiencies, of which this project has measured none on the device.")
 
 
+def _of_limits(limits):
+    """A note where the longest context is not the file's own word."""
+    if limits and not limits["is_stated"]:
+        yield (f"config.json does not say how many positions a sequence may have: "
+               f"{limits['positions']}, the default of transformers")
+
+
 def plan(model, workload, profile, degrees, plans, latency=None, config=None, check=False):
     """Sizes a model: the report that every format has the content of.
 
@@ -179,7 +185,11 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
         check: also run what this machine's cores can run.
     """
     candidates = _work.compile_all(model, workload, plans, degrees, profile.target)
-    limit = _limit(config or {})
+    sized = any(candidate.refusal is None for candidate in candidates)
+    limits = _limits(model) if sized else None
+    # A rotation may be stretched farther than the file says; who asks for that gets it.
+    limit = limits and min(limits["longest_generated"],
+                           max(limits["positions"], workload.context or 0))
     rows = [_figures.describe(candidate, workload, profile, limit) for candidate in candidates]
     if not any("memory" in row for row in rows):
         reasons = "\n".join(f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in rows)
@@ -191,7 +201,7 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
                         for what, figure in profile.figures()},
             "efficiency": {**profile.efficiency, **{link.name: link.efficiency
                                                     for link in profile.links}},
-            "rows": rows, "notes": list(_recommend.notes(rows, workload, profile)),
+            "rows": rows, "notes": [*_recommend.notes(rows, workload, profile), *_of_limits(limits)],
             "recommendation": _recommend.sentence(rows, workload, profile, latency)}
 
 
