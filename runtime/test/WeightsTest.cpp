@@ -238,20 +238,21 @@ TEST(Weights, TwoNamesOfOneParameter) {
   c.manifest["parameters"] = {parameter("w", {2})};
   std::string message = compareAll(c, 1)[0];
   EXPECT_NE(message.find("tensors 'model.w' of "), std::string::npos);
-  EXPECT_NE(message.find(
-                "stand for the same parameter of the program but hold different "
-                "values: compile it again with --ignore model.w or --ignore w, "
-                "whichever is not to be read, or with --untie if they are a "
-                "table of tokens and the head"),
-            std::string::npos)
+  EXPECT_NE(
+      message.find(
+          "stand for the same parameter of the program but hold different "
+          "values: compile it again with --ignore model.w or --ignore w, "
+          "whichever is not to be read, or with --untie if they are a "
+          "table of tokens and the head"),
+      std::string::npos)
       << message;
   c.manifest["excluded"] = {"w"};
   EXPECT_EQ(countDifferent(c, 1), 0);
   c.manifest["excluded"] = {"*w"};
   EXPECT_EQ(c.refusal(), "weights 'DIR': the checkpoint lacks tensors that the "
                          "program needs: 'model.w'");
-  Checkpoint shape({{"model.w", "F32", {2}, zeros(8)},
-                    {"w", "F32", {1}, zeros(4)}});
+  Checkpoint shape(
+      {{"model.w", "F32", {2}, zeros(8)}, {"w", "F32", {1}, zeros(4)}});
   shape.manifest["parameters"] = {parameter("w", {2})};
   EXPECT_EQ(shape.refusal(), "'DIR/model.safetensors': tensor 'w': expected "
                              "shape [2], got [1]");
