@@ -207,13 +207,19 @@ void TensorChecker::checkPart(const TensorPart &part, StringRef partName,
   used.insert(wholeName);
   SmallVector<int64_t> sizes(part.sizes), offsets(part.offsets),
       zeros(part.sizes.size(), 0);
-  for (auto [tensor, name, shape] :
-       {std::tuple(own, partName, getTensorShape(part.part, part.sizes)),
-        std::tuple(whole, wholeName, ArrayRef<int64_t>(part.shape))})
-    if (std::string why = checkTensor(*tensor, shape); !why.empty())
-      return fault.add(placeOf(*tensor, name) + ": " + why,
-                       "--ignore " + toPattern(name) +
-                           " reads the checkpoint without it");
+  auto checkShape = [&](const CheckpointTensor &tensor, StringRef name,
+                        StringRef pattern, ArrayRef<int64_t> shape) {
+    std::string why = checkTensor(tensor, shape);
+    if (!why.empty())
+      fault.add(placeOf(tensor, name) + ": " + why,
+                "--ignore " + toPattern(pattern) +
+                    " reads the checkpoint without it");
+    return why.empty();
+  };
+  if (!checkShape(*whole, wholeName, part.whole, part.shape) ||
+      !checkShape(*own, partName, part.part,
+                  getTensorShape(part.part, part.sizes)))
+    return;
   if (isStack(part.part)) {
     sizes[0] = 1;
     offsets[0] += position;

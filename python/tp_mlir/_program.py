@@ -191,11 +191,11 @@ def load(path):
 
 
 def verify(model, *, mesh, plan=None, batch=None, seq=None, stages=None, seed=None, steps=None,
-           entry=None):
+           entry=None, untie=False, ignore=None):
     """Compare the partitioned program with the one-device program.
 
     Returns tp-verify's report; raises DifferenceError with it if they differ.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, stages=stages, seed=seed,
-                         steps=steps, entry=entry)
+                         steps=steps, entry=entry, untie=untie, ignore=ignore)
     return _tools.run("tp-verify", [model, *arguments])

@@ -4,8 +4,9 @@
 #
 # STATEMENT is Python on `t`, a dictionary from a tensor's name to a list of its
 # type, shape and bytes, written back in the order of the names. `other(bytes)`
-# gives other values of F32, `half(bytes)` the same ones in BF16, which are equal
-# where the low bits were zero, as `rough(bytes)` makes them.
+# gives the opposite values of F32, `other(bytes, 2)` of a type in 16 bits;
+# `half(bytes)` the same ones in BF16, which are equal where the low bits were
+# zero, as `rough(bytes)` makes them.
 
 import argparse
 import json
@@ -21,9 +22,8 @@ parser.add_argument("statement")
 args = parser.parse_args()
 
 
-def other(data):
-    values = struct.unpack(f"<{len(data) // 4}f", data)
-    return struct.pack(f"<{len(values)}f", *(-value for value in values))
+def other(data, size=4):
+    return bytes(byte ^ 0x80 if i % size == size - 1 else byte for i, byte in enumerate(data))
 
 
 def half(data):
