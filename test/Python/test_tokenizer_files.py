@@ -135,7 +135,8 @@ def test_notes_of_added_tokens(tmp_path):
     """added_tokens_decoder decides; what it leaves out elsewhere is said."""
     listed = {"262": {"content": "<s>", "special": True}, "263": {"content": "</s>"}}
     tokenizer = made(
-        tmp_path, "begun", tokenizer_config_json={"added_tokens_decoder": listed, "eos_token": "</s>"},
+        tmp_path, "begun",
+        tokenizer_config_json={"added_tokens_decoder": listed, "eos_token": "</s>"},
         special_tokens_map_json={"eos_token": "<a>", "additional_special_tokens": ["<q>"]},
         added_tokens_json={"<s>": 262, "<a>": 264})
     assert tokenizer.notes == [
@@ -209,11 +210,26 @@ def test_refusals(name, value, message, tmp_path):
     assert refused(tmp_path, **{name.replace(".json", "_json"): value}) == f"{name}: {message}"
 
 
+@pytest.mark.parametrize("flags", [{"content": "\ud800"}, {"content": "<a>", "lstrip": "left"}])
+def test_broken_tokens(flags, tmp_path):
+    with pytest.raises(text.TextError, match="expected a token with flags that are true or false"):
+        settings(tmp_path, eos_token=flags)
+
+
 def test_ids_of_tokenizer_json(tmp_path):
     spec = json.loads((write(tmp_path, "begun") / "tokenizer.json").read_text())
     spec["added_tokens"][1]["id"] = 300
     (tmp_path / "tokenizer.json").write_text(json.dumps(spec))
     with pytest.raises(text.TextError, match="tokenizer.json: '</s>' is to have id 300, but a tok"):
+        text.Tokenizer(tmp_path)
+
+
+def test_a_panic_of_the_package(tmp_path):
+    """Its Rust has errors that are no Exception."""
+    spec = json.loads((write(tmp_path, "byte-level") / "tokenizer.json").read_text())
+    spec["model"]["continuing_subword_prefix"] = "four"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(spec))
+    with pytest.raises(text.TextError, match=f"cannot read {tmp_path}/tokenizer.json: "):
         text.Tokenizer(tmp_path)
 
 
@@ -242,7 +258,7 @@ def test_vocabularies_of_other_kinds(tmp_path):
 
 
 @pytest.mark.parametrize("name, content, message", [
-    ("vocab.json", '{"a": "x"}', "vocab.json: 'a': expected an id, got \"x\""),
+    ("vocab.json", '{"a": "x"}', "vocab.json: 'a': expected an id of the vocabulary, got \"x\""),
     ("merges.txt", "#version: 0.2\nl o\nlo\n",
      "merges.txt, line 3: expected two tokens, got 1")])
 def test_broken_vocabulary(name, content, message, tmp_path):
@@ -261,8 +277,8 @@ def test_templates(tmp_path):
     tokenizer = settings(tmp_path, **config)
     assert tokenizer.template.render([]) == "default <a>"
     assert tokenizer.template.render([], tools=[]) == "tool_use <a>"
-    assert tokenizer.notes == ["chat templates 'default', 'rag', 'tool_use': 'default' is used, and "
-                               "'tool_use' where there are tools"]
+    assert tokenizer.notes == ["chat templates 'default', 'rag', 'tool_use': 'default' is used, "
+                               "and 'tool_use' where there are tools"]
     tokenizer = settings(tmp_path, chat_template=named[1:])
     assert tokenizer.notes == ["chat templates 'rag', 'tool_use': none is 'default', which is used"]
     (tmp_path / "chat_template.json").write_text('{"chat_template": "of a processor"}')
@@ -291,7 +307,8 @@ def test_programs_say_it(tmp_path, capsys, monkeypatch, caplog):
     (tmp_path / "text").write_text("a b lo")
     assert train.main([str(tmp_path), str(tmp_path / "text"), "-o", str(tmp_path / "out")]) != 0
     said = capsys.readouterr().err
-    assert f"tp-train: {note}\ntp-train: each text has nothing before it and nothing after it" in said
+    assert (f"tp-train: {note}\ntp-train: each text has nothing before it and nothing after "
+            "it") in said
     monkeypatch.setattr("tp_mlir._generator.open_engine", lambda folder, **options: None)
     with caplog.at_level(logging.WARNING):
         assert LLM(tmp_path).tokenizer.size == 262
