@@ -210,10 +210,16 @@ def test_refusals(name, value, message, tmp_path):
     assert refused(tmp_path, **{name.replace(".json", "_json"): value}) == f"{name}: {message}"
 
 
-@pytest.mark.parametrize("flags", [{"content": "\ud800"}, {"content": "<a>", "lstrip": "left"}])
-def test_broken_tokens(flags, tmp_path):
-    with pytest.raises(text.TextError, match="expected a token with flags that are true or false"):
+@pytest.mark.parametrize("flags, why", [
+    ({"content": "\ud800"}, "'utf-8' codec can't encode character"),
+    ({"content": "<a>", "lstrip": "left"}, "'str' object cannot be converted to 'PyBool'")])
+def test_broken_tokens(flags, why, tmp_path):
+    with pytest.raises(text.TextError) as error:
         settings(tmp_path, eos_token=flags)
+    assert str(error.value).startswith(
+        f"{tmp_path}: expected a token with flags that are true or false, got "
+        f'{{"content": {json.dumps(flags["content"])}, ')
+    assert why in str(error.value)
 
 
 def test_ids_of_tokenizer_json(tmp_path):
