@@ -14,6 +14,7 @@ import re
 import shutil
 
 import pytest
+import tokenizers
 from small_tokenizers import write
 
 from tp_mlir import LLM, chat, serve, text, train
@@ -129,6 +130,19 @@ def test_notes_of_other_files(tmp_path):
     assert made(tmp_path).notes == [
         "tokenizer.model, merges.txt: not read: tokenizer.json has the vocabulary",
         "preprocessor_config.json: not read: for images and sound"]
+
+
+def test_truncation_and_padding(tmp_path):
+    write(tmp_path, "begun")
+    before = text.Tokenizer(tmp_path).encode("lo a b x")
+    made = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    made.enable_truncation(2)
+    made.enable_padding(length=9)
+    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = text.Tokenizer(tmp_path)
+    assert tokenizer.encode("lo a b x") == before
+    assert tokenizer.notes == ["tokenizer.json: ignored: truncation, padding (nothing is padded or "
+                               "truncated)"]
 
 
 def test_notes_of_added_tokens(tmp_path):

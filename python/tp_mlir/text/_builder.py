@@ -92,6 +92,10 @@ class Built:
         self._take_pipeline(spec, name)
         self._add_tokens()
         # A file may ask for these, for training.
+        asked = [key for key in ("truncation", "padding") if spec.get(key)]
+        if asked:
+            self.notes.append(f"tokenizer.json: ignored: {', '.join(asked)} (nothing is padded or "
+                              "truncated)")
         self.backend.no_truncation()
         self.backend.no_padding()
         self.backend.encode_special_tokens = bool(self.config.get("split_special_tokens"))
