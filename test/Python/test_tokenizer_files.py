@@ -182,6 +182,8 @@ def test_beyond_the_vocabulary(tmp_path):
                      **config)
     assert tokenizer.notes == [
         "tokens beyond the model's vocabulary of 262: '<pad>' (262); a prompt with one is refused"]
+    assert tokenizer.stop_ids == {258}
+    assert made(tmp_path, tokenizer_config_json={"eos_token": "<a>"}, **config).stop_ids == set()
     many = {f"<{i}>": 262 + i for i in range(6)}
     assert made(tmp_path, added_tokens_json=many, tokenizer_config_json={}, **config).notes == [
         "tokens beyond the model's vocabulary of 262: '<0>' (262), '<1>' (263), '<2>' (264), "
@@ -350,6 +352,10 @@ def test_training_text(tmp_path, monkeypatch):
     once = [tokenizer.bos, *tokenizer.encode(body, add_special_tokens=False), tokenizer.eos]
     assert list(ids) == once * 2
     assert train._says_around(tokenizer) == "each text has '<s>' before it and '</s>' after it"
+    # An end token that the model does not have ends no text.
+    tokenizer = made(tmp_path, "begun", tokenizer_config_json={"eos_token": "<a>"},
+                     config_json={"model_type": "llama", "vocab_size": 264})
+    assert train._says_around(tokenizer) == "each text has '<s>' before it and nothing after it"
 
 
 def test_sources_are_copied(tmp_path):

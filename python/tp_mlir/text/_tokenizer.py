@@ -90,6 +90,9 @@ class Tokenizer:
                                 "tokenizer that belongs to the model")
         self.notes.append(f"tokens beyond the model's vocabulary of {size}: "
                           f"{beyond(self._tokenizer, size)}; a prompt with one is refused")
+        # The model cannot end with it, and engines refuse what is no id of theirs.
+        if self.eos is not None and self.eos >= size:
+            self.stop_ids -= {self.eos}
 
     def encode(self, text, add_special_tokens=True):
         """Ids of a text, with what the tokenizer puts around one, such as a token that begins
