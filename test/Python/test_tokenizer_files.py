@@ -173,6 +173,11 @@ def test_class_with_its_own_parts(tmp_path):
                      tokenizer_config_json={"tokenizer_class": "PreTrainedTokenizerFast"})
     assert tokenizer.notes == [] and tokenizer.around == ((262,), ())
     assert made(tmp_path, "byte-level", "gpt2", tokenizer_config_json={}).notes == []
+    # The same without what is a default, as GPT-2's own file.
+    spec = json.loads((tmp_path / "tokenizer.json").read_text())
+    del spec["pre_tokenizer"]["use_regex"], spec["decoder"]["use_regex"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(spec))
+    assert text.Tokenizer(tmp_path).notes == []
 
 
 def test_beyond_the_vocabulary(tmp_path):

@@ -116,8 +116,10 @@ class Built:
         except (ValueError, RecursionError) as error:
             raise TextError(f"cannot read {self._path}: {error}") from error
         if name in _pipelines.PIPELINES and _is_bpe(spec):
-            # What is not taken over is to be right all the same.
-            self._made(json.dumps({**spec, "model": _EMPTY}))
+            # What is not taken over is to be right all the same; to be compared, it has all
+            # defaults.
+            written = json.loads(self._made(json.dumps({**spec, "model": _EMPTY})).to_str())
+            spec |= {key: written[key] for key in ("normalizer", "pre_tokenizer", "decoder")}
         else:
             self.backend = self._made(text)
         return spec
