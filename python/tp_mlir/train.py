@@ -143,9 +143,11 @@ def _pieces(text):
 
 def _around(tokenizer):
     """Ids that each text begins and ends with: what the tokenizer puts around one, and the token
-    that ends a text, if its files name one."""
+    that ends a text, if its files name one that the model has."""
     before, after = map(list, tokenizer.around)
-    return before, after if tokenizer.eos in (None, *after[-1:]) else [*after, tokenizer.eos]
+    if tokenizer.eos in tokenizer.stop_ids and after[-1:] != [tokenizer.eos]:
+        after.append(tokenizer.eos)
+    return before, after
 
 
 def _says_around(tokenizer):

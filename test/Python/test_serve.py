@@ -191,6 +191,50 @@ def test_logprobs(server):
     assert server.ask(max_tokens=1).json()["choices"][0]["logprobs"] is None
 
 
+def test_null(server):
+    """A parameter that is null is as if it were not there, whether or not it is known."""
+    names = ("temperature", "top_p", "top_k", "min_p", "n", "stop", "seed", "logit_bias", "stream",
+             "stream_options", "max_tokens", "logprobs", "user", "tools", "best_of",
+             "stop_token_ids", "presence_penalty", "repetition_penalty", "ignore_eos")
+    assert server.ask(**dict.fromkeys(names)).json()["choices"] == server.ask().json()["choices"]
+    body = {"model": "echo", "messages": [{"role": "user", "content": "x"}]}
+    more = ("top_logprobs", "max_completion_tokens", "response_format", "chat_template_kwargs")
+    whole = [server.post("/v1/chat/completions", {**body, **nulls}).json()["choices"]
+             for nulls in ({}, dict.fromkeys((*names, *more)))]
+    assert whole[0] == whole[1]
+    assert server.ask(stream=True, stream_options={"include_usage": None}).status_code == 200
+    # What a body must have is not left out by it.
+    answer = server.post("/v1/chat/completions", {**body, "messages": None})
+    assert answer.json()["error"]["message"] == "messages: input should be a valid list"
+    assert server.post("/tokenize", {"prompt": "x", "messages": None}).status_code == 200
+
+
+def test_variables_of_the_template(monkeypatch, server):
+    source = ("{{ messages[0].content }}{% if thinks is defined %}{{ thinks }}{% endif %}"
+              "{% if add_generation_prompt %}!{% endif %}")
+    monkeypatch.setattr(TOKENIZER, "template", text.ChatTemplate(source))
+    body = {"model": "echo", "messages": [{"role": "user", "content": "one"}], "max_tokens": 1}
+
+    def prompt(**variables):
+        path, asked = "/tokenize", {**body, "chat_template_kwargs": variables}
+        del asked["max_tokens"]
+        ids = server.post(path, asked).json()["tokens"]
+        made = server.post("/v1/chat/completions", {**asked, "max_tokens": 1}).json()
+        assert made["usage"]["prompt_tokens"] == len(ids)
+        return TOKENIZER.decode(ids)
+
+    assert prompt() == "one!"
+    assert prompt(thinks=False) == "oneFalse!"
+    assert prompt(thinks=" two", add_generation_prompt=False) == "one two"
+    for name in ("messages", "tools", "name"):
+        answer = server.post("/v1/chat/completions", {**body, "chat_template_kwargs": {name: []}})
+        assert answer.status_code == 400 and answer.json()["error"]["message"] == (
+            f"chat_template_kwargs: expected variables of the chat template, got '{name}'")
+    answer = server.post("/v1/chat/completions", {**body, "chat_template_kwargs": 7})
+    assert answer.json()["error"]["message"] == (
+        "chat_template_kwargs: input should be a valid dictionary")
+
+
 def test_every_parameter_arrives(server):
     given = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "min_p": 0.125, "seed": -1,
              "presence_penalty": 1, "frequency_penalty": -0.5, "repetition_penalty": 1.5,

@@ -176,6 +176,18 @@ def test_no_row_is_lost(tokenizers, name, seed):
         map(tokenizer.bytes, likeliest))
 
 
+def test_first_of_a_text(tokenizers):
+    """Without a prompt that is seen, the first token has no blank, and its rivals have none."""
+    pieces = tokenizers["sentencepiece"]
+    a, b = (pieces._tokenizer.token_to_id(token) for token in ("▁a", "▁b"))
+    token = _answers.Token(a, Logprobs(-1.0, ((a, -1.0), (b, -2.0))), 0, True)
+    one, = _responses.Chats(pieces).logprobs([token])["content"]
+    assert (one["token"], one["bytes"]) == (" a", list(b"a"))
+    assert [row["bytes"] for row in one["top_logprobs"]] == [list(b"a"), list(b"b")]
+    decoder = text.StreamDecoder(pieces, prompt=[1])
+    assert decoder.is_first and decoder.push([a, b]) == "a b" and not decoder.is_first
+
+
 def served(tokenizer, bodies):
     """Answers of a server whose engine says the prompt again."""
     engine = EchoEngine(vocabulary=tokenizer.size)

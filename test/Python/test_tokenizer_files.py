@@ -14,6 +14,7 @@ import re
 import shutil
 
 import pytest
+import tokenizers
 from small_tokenizers import write
 
 from tp_mlir import LLM, chat, serve, text, train
@@ -131,11 +132,25 @@ def test_notes_of_other_files(tmp_path):
         "preprocessor_config.json: not read: for images and sound"]
 
 
+def test_truncation_and_padding(tmp_path):
+    write(tmp_path, "begun")
+    before = text.Tokenizer(tmp_path).encode("lo a b x")
+    made = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    made.enable_truncation(2)
+    made.enable_padding(length=9)
+    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = text.Tokenizer(tmp_path)
+    assert tokenizer.encode("lo a b x") == before
+    assert tokenizer.notes == ["tokenizer.json: ignored: truncation, padding (nothing is padded or "
+                               "truncated)"]
+
+
 def test_notes_of_added_tokens(tmp_path):
     """added_tokens_decoder decides; what it leaves out elsewhere is said."""
     listed = {"262": {"content": "<s>", "special": True}, "263": {"content": "</s>"}}
     tokenizer = made(
-        tmp_path, "begun", tokenizer_config_json={"added_tokens_decoder": listed, "eos_token": "</s>"},
+        tmp_path, "begun",
+        tokenizer_config_json={"added_tokens_decoder": listed, "eos_token": "</s>"},
         special_tokens_map_json={"eos_token": "<a>", "additional_special_tokens": ["<q>"]},
         added_tokens_json={"<s>": 262, "<a>": 264})
     assert tokenizer.notes == [
@@ -158,6 +173,11 @@ def test_class_with_its_own_parts(tmp_path):
                      tokenizer_config_json={"tokenizer_class": "PreTrainedTokenizerFast"})
     assert tokenizer.notes == [] and tokenizer.around == ((262,), ())
     assert made(tmp_path, "byte-level", "gpt2", tokenizer_config_json={}).notes == []
+    # The same without what is a default, as GPT-2's own file.
+    spec = json.loads((tmp_path / "tokenizer.json").read_text())
+    del spec["pre_tokenizer"]["use_regex"], spec["decoder"]["use_regex"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(spec))
+    assert text.Tokenizer(tmp_path).notes == []
 
 
 def test_beyond_the_vocabulary(tmp_path):
@@ -167,6 +187,8 @@ def test_beyond_the_vocabulary(tmp_path):
                      **config)
     assert tokenizer.notes == [
         "tokens beyond the model's vocabulary of 262: '<pad>' (262); a prompt with one is refused"]
+    assert tokenizer.stop_ids == {258}
+    assert made(tmp_path, tokenizer_config_json={"eos_token": "<a>"}, **config).stop_ids == set()
     many = {f"<{i}>": 262 + i for i in range(6)}
     assert made(tmp_path, added_tokens_json=many, tokenizer_config_json={}, **config).notes == [
         "tokens beyond the model's vocabulary of 262: '<0>' (262), '<1>' (263), '<2>' (264), "
@@ -209,11 +231,32 @@ def test_refusals(name, value, message, tmp_path):
     assert refused(tmp_path, **{name.replace(".json", "_json"): value}) == f"{name}: {message}"
 
 
+@pytest.mark.parametrize("flags, why", [
+    ({"content": "\ud800"}, "'utf-8' codec can't encode character"),
+    ({"content": "<a>", "lstrip": "left"}, "'str' object cannot be converted to 'PyBool'")])
+def test_broken_tokens(flags, why, tmp_path):
+    with pytest.raises(text.TextError) as error:
+        settings(tmp_path, eos_token=flags)
+    assert str(error.value).startswith(
+        f"{tmp_path}: expected a token with flags that are true or false, got "
+        f'{{"content": {json.dumps(flags["content"])}, ')
+    assert why in str(error.value)
+
+
 def test_ids_of_tokenizer_json(tmp_path):
     spec = json.loads((write(tmp_path, "begun") / "tokenizer.json").read_text())
     spec["added_tokens"][1]["id"] = 300
     (tmp_path / "tokenizer.json").write_text(json.dumps(spec))
     with pytest.raises(text.TextError, match="tokenizer.json: '</s>' is to have id 300, but a tok"):
+        text.Tokenizer(tmp_path)
+
+
+def test_a_panic_of_the_package(tmp_path):
+    """Its Rust has errors that are no Exception."""
+    spec = json.loads((write(tmp_path, "byte-level") / "tokenizer.json").read_text())
+    spec["model"]["continuing_subword_prefix"] = "four"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(spec))
+    with pytest.raises(text.TextError, match=f"cannot read {tmp_path}/tokenizer.json: "):
         text.Tokenizer(tmp_path)
 
 
@@ -242,7 +285,7 @@ def test_vocabularies_of_other_kinds(tmp_path):
 
 
 @pytest.mark.parametrize("name, content, message", [
-    ("vocab.json", '{"a": "x"}', "vocab.json: 'a': expected an id, got \"x\""),
+    ("vocab.json", '{"a": "x"}', "vocab.json: 'a': expected an id of the vocabulary, got \"x\""),
     ("merges.txt", "#version: 0.2\nl o\nlo\n",
      "merges.txt, line 3: expected two tokens, got 1")])
 def test_broken_vocabulary(name, content, message, tmp_path):
@@ -261,8 +304,8 @@ def test_templates(tmp_path):
     tokenizer = settings(tmp_path, **config)
     assert tokenizer.template.render([]) == "default <a>"
     assert tokenizer.template.render([], tools=[]) == "tool_use <a>"
-    assert tokenizer.notes == ["chat templates 'default', 'rag', 'tool_use': 'default' is used, and "
-                               "'tool_use' where there are tools"]
+    assert tokenizer.notes == ["chat templates 'default', 'rag', 'tool_use': 'default' is used, "
+                               "and 'tool_use' where there are tools"]
     tokenizer = settings(tmp_path, chat_template=named[1:])
     assert tokenizer.notes == ["chat templates 'rag', 'tool_use': none is 'default', which is used"]
     (tmp_path / "chat_template.json").write_text('{"chat_template": "of a processor"}')
@@ -291,7 +334,8 @@ def test_programs_say_it(tmp_path, capsys, monkeypatch, caplog):
     (tmp_path / "text").write_text("a b lo")
     assert train.main([str(tmp_path), str(tmp_path / "text"), "-o", str(tmp_path / "out")]) != 0
     said = capsys.readouterr().err
-    assert f"tp-train: {note}\ntp-train: each text has nothing before it and nothing after it" in said
+    assert (f"tp-train: {note}\ntp-train: each text has nothing before it and nothing after "
+            "it") in said
     monkeypatch.setattr("tp_mlir._generator.open_engine", lambda folder, **options: None)
     with caplog.at_level(logging.WARNING):
         assert LLM(tmp_path).tokenizer.size == 262
@@ -313,6 +357,10 @@ def test_training_text(tmp_path, monkeypatch):
     once = [tokenizer.bos, *tokenizer.encode(body, add_special_tokens=False), tokenizer.eos]
     assert list(ids) == once * 2
     assert train._says_around(tokenizer) == "each text has '<s>' before it and '</s>' after it"
+    # An end token that the model does not have ends no text.
+    tokenizer = made(tmp_path, "begun", tokenizer_config_json={"eos_token": "<a>"},
+                     config_json={"model_type": "llama", "vocab_size": 264})
+    assert train._says_around(tokenizer) == "each text has '<s>' before it and nothing after it"
 
 
 def test_sources_are_copied(tmp_path):

@@ -52,9 +52,11 @@ class _Server:
         return {"id": self.settings.model, "object": "model", "created": self.started,
                 "owned_by": "tp-mlir", "max_model_len": self.engine.context}
 
-    def conversation(self, messages):
+    def conversation(self, body):
+        """Ids of the prompt that a body's messages make."""
         try:
-            return self.tokenizer.encode_chat([message.plain() for message in messages])
+            return self.tokenizer.encode_chat([message.plain() for message in body.messages],
+                                              **body.chat_template_kwargs)
         except (TemplateError, TextError) as error:
             raise ApiError(400, str(error), param="messages", code="invalid_messages") from error
 
@@ -101,7 +103,7 @@ def _api(server):
         server.named(body.model)
         if body.max_completion_tokens is not None:
             body.max_tokens = body.max_completion_tokens
-        prompt = await asyncio.to_thread(server.conversation, body.messages)
+        prompt = await asyncio.to_thread(server.conversation, body)
         return await server.handler.answer(request, body, [prompt], server.tokenizer,
                                            _responses.Chats(server.tokenizer),
                                            server.engine.context)
@@ -113,7 +115,7 @@ def _api(server):
             raise ApiError(400, "expected either 'prompt' or 'messages'", param="prompt",
                            code="invalid_parameter")
         if body.messages is not None:
-            ids = await asyncio.to_thread(server.conversation, body.messages)
+            ids = await asyncio.to_thread(server.conversation, body)
         else:
             ids = await asyncio.to_thread(server.text, body.prompt, body.add_special_tokens)
         return {"tokens": ids, "count": len(ids), "max_model_len": server.engine.context}

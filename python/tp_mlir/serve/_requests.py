@@ -4,13 +4,14 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 What is not listed here is refused by name: a client that asks for something is told that it
-does not get it.
+does not get it. A parameter that is null is as if it were not there.
 """
 
 import secrets
 from typing import Annotated, Any, Dict, List, Optional, Union
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import (AfterValidator, BaseModel, ConfigDict, Field, field_validator,
+                      model_validator)
 
 from ..engine import Params
 
@@ -36,11 +37,27 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class StreamOptions(_Body):
+class _Optional(_Body):
+    """A body in which null asks for nothing."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, value):
+        if not isinstance(value, dict):
+            return value
+        return {key: one for key, one in value.items() if one is not None or key in cls.needed()}
+
+    @classmethod
+    def needed(cls):
+        """Parameters that a body must have."""
+        return {name for name, field in cls.model_fields.items() if field.is_required()}
+
+
+class StreamOptions(_Optional):
     include_usage: bool = False
 
 
-class Generation(_Body):
+class Generation(_Optional):
     """What both ways of asking share."""
 
     model: str
@@ -136,10 +153,25 @@ class Message(_Body):
         return {"role": self.role, "content": content}
 
 
+# What the template is given by other parameters, or not at all.
+_NOT_VARIABLES = ("messages", "tools", "name")
+
+
+def _variables(value):
+    for name in _NOT_VARIABLES:
+        if name in value:
+            raise ValueError(f"expected variables of the chat template, got '{name}'")
+    return value
+
+
+_Variables = Annotated[Dict[str, Any], AfterValidator(_variables)]
+
+
 class Chat(Generation):
     """POST /v1/chat/completions."""
 
     messages: Annotated[List[Message], Field(min_length=1)]
+    chat_template_kwargs: _Variables = {}
     max_completion_tokens: Optional[Annotated[int, Field(ge=1)]] = None
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=_MOST_TOP_LOGPROBS)] = 0
@@ -149,10 +181,11 @@ class Chat(Generation):
         return self.top_logprobs if self.logprobs else None
 
 
-class Tokenize(_Body):
+class Tokenize(_Optional):
     """POST /tokenize: of a text, or of a conversation."""
 
     model: Optional[str] = None
     prompt: Optional[_Text] = None
     messages: Optional[List[Message]] = None
+    chat_template_kwargs: _Variables = {}
     add_special_tokens: bool = True

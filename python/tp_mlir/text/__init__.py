@@ -11,4 +11,5 @@ from ._stream import StreamDecoder
 from ._template import ChatTemplate, TemplateError
 from ._tokenizer import Tokenizer
 
-__all__ = ["ChatTemplate", "StreamDecoder", "TemplateError", "TextError", "Tokenizer", "copy_sources"]
+__all__ = ["ChatTemplate", "StreamDecoder", "TemplateError", "TextError", "Tokenizer",
+           "copy_sources"]

@@ -19,6 +19,7 @@ from ._settings import Settings, added_token, content, some
 _CLEAN_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
 _SPLITS = "tokenizer.json says how text is split"
 _FLAGS = ("content", "special", "single_word", "lstrip", "rstrip", "normalized")
+_EMPTY = {"type": "BPE", "vocab": {}, "merges": []}
 # Texts to see what is put around one; a tokenizer may know none of them.
 _PROBES = ("x", "a", "0", " ", "the")
 
@@ -32,7 +33,8 @@ def _vocabulary(folder, name):
     vocabulary = _files.read(paths[0])
     for token, i in vocabulary.items():
         if not isinstance(i, int) or isinstance(i, bool) or i < 0:
-            raise TextError(f"{paths[0]}: '{token}': expected an id, got {json.dumps(i)}")
+            raise TextError(f"{paths[0]}: '{token}': expected an id of the vocabulary, got "
+                            f"{json.dumps(i)}")
     merges = []
     for number, line in enumerate(_files.read_text(paths[1]).split("\n"), 1):
         if not line.strip() or line.startswith("#version"):
@@ -44,6 +46,12 @@ def _vocabulary(folder, name):
     return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
             "post_processor": None, "normalizer": None, "pre_tokenizer": None, "decoder": None,
             "model": {"type": "BPE", "vocab": vocabulary, "merges": merges}}
+
+
+def _is_bpe(spec):
+    """Whether a class can take vocabulary and merges over."""
+    model = spec.get("model") if isinstance(spec, dict) else None
+    return isinstance(model, dict) and isinstance(model.get("vocab"), dict) and "merges" in model
 
 
 def _limit(config):
@@ -78,15 +86,16 @@ class Built:
         _files.check_file(self._path)
         text = _files.read_text(self._path) if self._from_file else ""
         name = _pipelines.class_of(model_type, declared, '"ByteLevel"' in text)
-        if self._from_file:
-            self.backend, spec = self._made(text), json.loads(text)
-        else:
-            spec = _vocabulary(folder, name)
+        spec = self._read(text, name) if self._from_file else _vocabulary(folder, name)
         self._settings = Settings(folder, spec)
         self.config, self.notes = self._settings.config, list(self._settings.notes)
         self._take_pipeline(spec, name)
         self._add_tokens()
         # A file may ask for these, for training.
+        asked = [key for key in ("truncation", "padding") if spec.get(key)]
+        if asked:
+            self.notes.append(f"tokenizer.json: ignored: {', '.join(asked)} (nothing is padded or "
+                              "truncated)")
         self.backend.no_truncation()
         self.backend.no_padding()
         self.backend.encode_special_tokens = bool(self.config.get("split_special_tokens"))
@@ -97,16 +106,28 @@ class Built:
         self._note(folder)
 
     def _made(self, text):
-        try:
+        with _files.package_errors(f"cannot read {self._path}"):
             return self._package.Tokenizer.from_str(text)
-        except Exception as error:  # the package raises no narrower class
+
+    def _read(self, text, name):
+        """tokenizer.json; the backend too, unless it is to be made of parts of it."""
+        try:
+            spec = json.loads(text)
+        except (ValueError, RecursionError) as error:
             raise TextError(f"cannot read {self._path}: {error}") from error
+        if name in _pipelines.PIPELINES and _is_bpe(spec):
+            # What is not taken over is to be right all the same; to be compared, it has all
+            # defaults.
+            written = json.loads(self._made(json.dumps({**spec, "model": _EMPTY})).to_str())
+            spec |= {key: written[key] for key in ("normalizer", "pre_tokenizer", "decoder")}
+        else:
+            self.backend = self._made(text)
+        return spec
 
     def _take_pipeline(self, spec, name):
         """Replaces what the class of the tokenizer has of its own."""
         settings, config = self._settings, self.config
-        is_bpe = isinstance(spec["model"].get("vocab"), dict) and "merges" in spec["model"]
-        self._pipeline = _pipelines.PIPELINES.get(name) if is_bpe else None
+        self._pipeline = _pipelines.PIPELINES.get(name) if _is_bpe(spec) else None
         if self._pipeline is None:
             return
         settings.default_names(self._pipeline.names)
@@ -140,10 +161,17 @@ class Built:
             added += [{**(flags[text] if self._pipeline.keeps_flags else added_token(text, True)),
                        "special": True} for text in (content(token) for token in [
                            *settings.names.values(), *settings.extra])]
-        self.backend.add_tokens([self._package.AddedToken(**token) for token in added])
+        self.backend.add_tokens([self._token(token) for token in added])
         # What was special once is so for good, as in the package.
         special = {token["content"] for token in [*there, *added] if token["special"]}
         self.special = frozenset(map(self.backend.token_to_id, special))
+
+    def _token(self, token):
+        try:
+            return self._package.AddedToken(**token)
+        except (TypeError, ValueError) as error:
+            raise TextError(f"{self._folder}: expected a token with flags that are true or false, "
+                            f"got {json.dumps(token)}: {error}") from error
 
     def _check_ids(self, spec):
         """Raises TextError if a token would have another id than its file says."""

@@ -24,18 +24,18 @@ _BYTE_TOKEN = len("<0x00>")
 
 @functools.cache
 def _alphabet():
-    """The byte of each letter of byte-level BPE: printable bytes stand for themselves, the
-    others for letters from U+0100 on, in order."""
+    """The letters of byte-level BPE, and the byte of each that is not its own: printable bytes
+    stand for themselves, the others for letters from U+0100 on, in order."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {
-        chr(256 + i): byte for i, byte in enumerate(others)}
+    others = {256 + i: byte for i, byte in enumerate(
+        byte for byte in range(256) if byte not in plain)}
+    return frozenset(map(chr, [*plain, *others])), others
 
 
 def _byte_level(text):
-    letters = _alphabet()
+    letters, latin = _alphabet()
     # A token that was added has its own text.
-    return bytes(letters[c] for c in text) if all(c in letters for c in text) else text.encode()
+    return text.translate(latin).encode("latin-1") if letters.issuperset(text) else text.encode()
 
 
 def _fallback(text):

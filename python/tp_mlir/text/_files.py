@@ -4,6 +4,7 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import contextlib
 import json
 import pathlib
 
@@ -52,6 +53,18 @@ def read_text(path):
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise TextError(f"cannot read {path}: {error}") from error
+
+
+@contextlib.contextmanager
+def package_errors(words):
+    """Raises TextError, with `words` before its own, for what the package `tokenizers` raises: no
+    narrower class than Exception, and a panic of its Rust, which is not even one."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise TextError(f"{words}: {error}") from error
 
 
 def copy_sources(folder):

@@ -127,8 +127,10 @@ PIPELINES = {
                                               mask="<mask>"),
                                {**_SENTENCEPIECE, "unk_token": True}, ()),
 }
+PIPELINES["CodeGenTokenizer"] = PIPELINES["GPT2Tokenizer"]
 # Those that vocab.json and merges.txt are enough for.
-FROM_VOCABULARY = ("GPT2Tokenizer", "Qwen2Tokenizer", "Qwen3_5Tokenizer", "GPTNeoXTokenizer")
+FROM_VOCABULARY = ("GPT2Tokenizer", "CodeGenTokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer",
+                   "Qwen3_5Tokenizer")
 
 _GENERIC = "PreTrainedTokenizerFast"
 # The class that transformers has for a model's type; a type that is not here has none.

@@ -90,6 +90,9 @@ class Tokenizer:
                                 "tokenizer that belongs to the model")
         self.notes.append(f"tokens beyond the model's vocabulary of {size}: "
                           f"{beyond(self._tokenizer, size)}; a prompt with one is refused")
+        # The model cannot end with it, and engines refuse what is no id of theirs.
+        if self.eos is not None and self.eos >= size:
+            self.stop_ids -= {self.eos}
 
     def encode(self, text, add_special_tokens=True):
         """Ids of a text, with what the tokenizer puts around one, such as a token that begins
@@ -99,10 +102,8 @@ class Tokenizer:
         except UnicodeEncodeError:
             raise TextError("expected a text, got half of a character or bytes that are no UTF-8 "
                             "in it") from None
-        try:
+        with _files.package_errors("the tokenizer does not take the text"):
             ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
-        except Exception as error:  # the package raises no narrower class
-            raise TextError(f"the tokenizer does not take the text: {error}") from error
         if add_special_tokens and self.bos is not None and ids[:2] == [self.bos, self.bos]:
             del ids[0]
         return ids
@@ -129,8 +130,9 @@ class Tokenizer:
             first: whether it begins the text, where some tokens are without their blank.
         """
         spelled = self._tokenizer.id_to_token(i) if i >= 0 else None
-        if spelled is None:
-            return b""
+        return b"" if spelled is None else self._bytes(i, spelled, first)
+
+    def _bytes(self, i, spelled, first=False):
         if i in self._special:
             return spelled.encode()
         if self._decoder.unknown:
@@ -146,24 +148,21 @@ class Tokenizer:
     def _strings(self):
         """The string of each id. Of those with the same bytes, the first has the text, or one that
         is no lone byte."""
-        def order(i):
-            spelled = self._tokenizer.id_to_token(i) or ""
-            return spelled.startswith("<0x"), i
-
-        ids = sorted(self._tokenizer.get_vocab().values(), key=order)
+        spelled = sorted((text.startswith("<0x"), i, text)
+                         for text, i in self._tokenizer.get_vocab().items())
         found, used, later = {}, set(), []
-        for i in ids:
+        for _, i, text in spelled:
+            data = self._bytes(i, text)
             try:
-                text = self.bytes(i).decode()
+                text = data.decode()
             except UnicodeDecodeError:
                 text = ""
             if text and text not in used:
                 found[i] = text
                 used.add(text)
             else:
-                later.append(i)
-        for i in later:
-            data = self.bytes(i)
+                later.append((i, data))
+        for i, data in later:
             text = "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
             if not data or text in used:
                 text = f"token_id:{i}"
