@@ -215,8 +215,8 @@ void NetChannel::beat() {
     return;
   nextBeat = Clock::now() + kBeat;
   const Position &mine = positions[rank()];
-  std::string frame = encode(
-      Beat{mine.site(), mine.calls, mine.isInside(), mine.toldToEnd});
+  std::string frame =
+      encode(Beat{mine.site(), mine.calls, mine.isInside(), mine.toldToEnd});
   for (Peer &peer : peers)
     // Whoever gets other bytes sees by them that this rank is alive.
     if (!peer.connection.sending())
