@@ -756,12 +756,26 @@ struct Generating {
 };
 } // namespace
 
-/// What was generated so far is written.
+/// What was generated so far is written: whichever signal asks for the end, and
+/// whether tp-run, all of its processes or one rank gets it.
 TEST(Generate, AnInterruptEndsItCleanly) {
-  for (const char *backend : {"threads", "processes"}) {
-    SCOPED_TRACE(backend);
-    Generating run(backend);
-    kill(run.process, SIGINT);
+  enum To { Launcher, Group, Rank0, Rank1 };
+  struct Case {
+    const char *backend;
+    int signal;
+    To to;
+  };
+  for (Case c :
+       {Case{"threads", SIGINT, Launcher}, Case{"threads", SIGTERM, Launcher},
+        Case{"processes", SIGINT, Launcher}, Case{"processes", SIGTERM, Group},
+        Case{"processes", SIGTERM, Rank0}, Case{"processes", SIGTERM, Rank1},
+        Case{"processes", SIGUSR1, Launcher}}) {
+    SCOPED_TRACE(detail::join(c.backend, " ", strsignal(c.signal), " ", c.to));
+    Generating run(c.backend);
+    if (c.to == Group)
+      for (pid_t rank : run.ranks())
+        kill(rank, c.signal);
+    kill(c.to >= Rank0 ? run.ranks()[c.to - Rank0] : run.process, c.signal);
     ASSERT_EQ(run.wait(), 0);
     json answers = run.f.answers();
     ASSERT_EQ(answers.size(), 2u);

@@ -349,6 +349,24 @@ TEST(Survival, CheckpointThatCannotBeWritten) {
   }
 }
 
+/// Work is not lost for want of a log, and a log that lacks lines is said to.
+TEST(Survival, LogThatCannotBeWritten) {
+  TrainFixture f(2);
+  auto result = f.train("--weights in --lr 0.02 --weight-decay 0.1 --steps 3 "
+                        "--save out --log /dev/full");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(inOrder(
+      result.err,
+      {"tp-run: cannot write '/dev/full': No space left on device; the run "
+       "goes "
+       "on, and its lines are written when they can be\n",
+       "tp-run: step 3 of 3: loss ",
+       "tp-run: error: cannot write '/dev/full': No space left on device; it "
+       "lacks its last 3 lines\n"}))
+      << result.err;
+  expectWeights(f, "out", 3, kTrainBatch, 0.02, 2e-6);
+}
+
 /// One that stays full: the run goes on to its end, says what is lost, and the
 /// last good checkpoint and nothing half-written is there.
 TEST(Survival, LastCheckpointThatCannotBeWritten) {

@@ -194,8 +194,12 @@ Status Checkpoint::rename(fs::path &old) const {
       old = before;
     }
     fs::rename(aside, path, error);
-    if (error)
-      return cannot(path, error.message());
+    if (error) {
+      Status status = cannot(path, error.message());
+      if (old == before)
+        fs::rename(before, path, error);
+      return status;
+    }
   }
   return sync(path.parent_path());
 }

@@ -82,8 +82,9 @@ def MakeTrainingStep : Pass<"tp-make-training-step", "::mlir::ModuleOp"> {
     - `@gradient`, which adds `loss_sum`, `tokens` and the gradients to states,
       in f32; layer by layer where a tp.repeat makes them;
     - `@update`, which divides the gradients by the tokens, clips them, makes new
-      weights, and sets what was added up to zero. Without a token nothing else
-      changes. Parameters of one dimension do not decay.
+      weights, and sets what was added up to zero. Without a token, or where the
+      loss or the gradients' norm is not finite, nothing else changes.
+      Parameters of one dimension do not decay.
 
     A parameter has a state by its name (a template one with a slice for each
     layer), and beside it `grad:`, for AdamW `exp_avg:` and `exp_avg_sq:`, for SGD
