@@ -96,8 +96,7 @@ public:
       if (seconds <= limit)
         return {};
       lost = true;
-      return lostError("its device did not answer within ", limit.load(),
-                       " s");
+      return lostError("its device did not answer within ", limit.load(), " s");
     };
     TPRT_ASSIGN(auto result, pollDevice(query, look));
     return cuda.check(result, "the step");

@@ -182,8 +182,8 @@ public:
   using Query = std::function<int()>;
   /// Waits until that work is done, or until the run fails: by another rank's
   /// failure (does not return then), by an error of the device, or because the
-  /// device did nothing that can be seen for the time limit: a Lost error, which
-  /// names the ledger entry that this rank is in.
+  /// device did nothing that can be seen for the time limit: a Lost error,
+  /// which names the ledger entry that this rank is in.
   virtual Status await(const Query &query) = 0;
 
   /// Gives every rank all ranks' bytes, in their order.

@@ -74,15 +74,16 @@ Expected<bool> isSlurmTask(const Get &get) {
     return false;
   // What the step has counts, not what the job has. A single task may be a
   // shell.
-  const char *size = get("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS"
-                                                 : "SLURM_NTASKS";
+  const char *size =
+      get("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
   TPRT_ASSIGN(auto tasks, number(get, size));
   // MPICH's mpirun starts one process per node by srun, which starts the ranks.
   auto isOther = [&](const char *mpich, const char *slurm) {
     return get(mpich) && get(slurm) &&
            std::string_view(get(mpich)) != get(slurm);
   };
-  bool isMpich = isOther("PMI_SIZE", size) || isOther("PMI_RANK", "SLURM_PROCID");
+  bool isMpich =
+      isOther("PMI_SIZE", size) || isOther("PMI_RANK", "SLURM_PROCID");
   return tasks > 1 && !isMpich;
 }
 
@@ -134,8 +135,8 @@ Status meetingPoint(const Get &get, ProcessInfo &process) {
 
 } // namespace
 
-Expected<std::optional<double>>
-tprt::secondsFromEnvironment(const char *name, const Get &get) {
+Expected<std::optional<double>> tprt::secondsFromEnvironment(const char *name,
+                                                             const Get &get) {
   const char *text = get(name);
   if (!text)
     return std::optional<double>();

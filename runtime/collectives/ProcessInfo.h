@@ -53,7 +53,8 @@ inline constexpr const char *kTokenVariable = "TPRT_JOB_TOKEN";
 /// A number of seconds above 0 that this variable states; none if it is not
 /// set.
 Expected<std::optional<double>> secondsFromEnvironment(
-    const char *name, const std::function<const char *(const char *)> &get = getenv);
+    const char *name,
+    const std::function<const char *(const char *)> &get = getenv);
 
 /// The first host of a list in Slurm's notation: `gpu[08-11,20],login` ->
 /// gpu08.

@@ -91,7 +91,7 @@ private:
   const CublasLt *lt = nullptr;
   Handle<cublasLtHandle_t, &CublasLt::cublasLtDestroy, CublasLt> handle;
   const std::vector<Gemm> *gemms = nullptr;
-  int64_t cacheBytes = 0;  ///< of the device
+  int64_t cacheBytes = 0; ///< of the device
   AwaitEvent await;
   std::vector<Lane> lanes; ///< the first is that of all other work
   Event begun;

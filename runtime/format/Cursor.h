@@ -86,7 +86,8 @@ public:
     std::vector<std::pair<std::string, Cursor>> items;
     items.reserve(value.size());
     for (const auto &item : value.items())
-      items.push_back({item.key(), {item.value(), itemPath(path, what, item.key())}});
+      items.push_back(
+          {item.key(), {item.value(), itemPath(path, what, item.key())}});
     return items;
   }
   /// The path of such a value of an object that is not at hand as a whole.

@@ -91,8 +91,8 @@ private:
     auto before = text.substr(0, size_t(reached - text.data()));
     size_t line = size_t(std::count(before.begin(), before.end(), '\n')) + 1;
     size_t column = before.size() - (before.rfind('\n') + 1);
-    refusal = userError("JSON ", what..., " (line ", line, ", column ", column,
-                        ")");
+    refusal =
+        userError("JSON ", what..., " (line ", line, ", column ", column, ")");
     return false;
   }
   bool refuseTwice(const std::string &name) {

@@ -160,8 +160,7 @@ void tprt_generate_drain(tprt_generator *generator) {
 
 const char *tprt_generate_stats(tprt_generator *generator) {
   // Another thread of the parent's may have held the lock.
-  text = isForked(generator->process)
-             ? "{}"
-             : generator->own.statistics().toJson();
+  text = isForked(generator->process) ? "{}"
+                                      : generator->own.statistics().toJson();
   return text.c_str();
 }

@@ -307,8 +307,9 @@ Status execute(Options &options, char **argv, int &code) {
   Status status = caught([&] {
     return options.generates()
                ? runGenerate(*session, options, std::move(requests))
-           : options.trains() ? runTraining(*session, options, std::move(source))
-                              : runEntry(*session, options);
+           : options.trains()
+               ? runTraining(*session, options, std::move(source))
+               : runEntry(*session, options);
   });
   if (!status.ok())
     session->abort(status);

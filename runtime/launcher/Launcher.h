@@ -22,8 +22,9 @@ int launch(int argc, char **argv);
 
 /// Runs this program with the same arguments as every rank of `segment`, and
 /// waits until all have ended. Returns the exit code of the run; failures have
-/// been printed. A rank that gives no sign of life for `silenceSeconds` is lost.
-/// With `isInterruptible` rank 0 is told of the first SIGINT, and ends the run.
+/// been printed. A rank that gives no sign of life for `silenceSeconds` is
+/// lost. With `isInterruptible` rank 0 is told of the first SIGINT, and ends
+/// the run.
 int runLocalRanks(const Segment &segment, char **argv, const Describe &describe,
                   double silenceSeconds, bool isInterruptible);
 

@@ -77,8 +77,8 @@ class LocalRanks {
 public:
   LocalRanks(const Segment &segment, const Describe &describe,
              double silenceSeconds, bool isInterruptible)
-      : segment(segment), describe(describe), watcher(segment, -1, silenceSeconds),
-        isInterruptible(isInterruptible),
+      : segment(segment), describe(describe),
+        watcher(segment, -1, silenceSeconds), isInterruptible(isInterruptible),
         processes(size_t(segment.ranks()), 0) {}
 
   /// Starts all of them, or none.

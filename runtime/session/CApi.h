@@ -47,8 +47,9 @@ inline Status checkProcess(pid_t owner, const char *what) {
   return userError("process ", getpid(), " was forked from process ", owner,
                    ", which opened the ", what,
                    ": threads and devices stay with that one; open another ",
-                   what, " in this process (in Python, start processes with "
-                         "multiprocessing's method 'spawn')");
+                   what,
+                   " in this process (in Python, start processes with "
+                   "multiprocessing's method 'spawn')");
 }
 
 /// Of a session's function. What body throws goes wrong on this rank alone: the

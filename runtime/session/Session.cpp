@@ -302,8 +302,8 @@ Status Session::settleLimits() {
     options.timeoutSeconds = HUGE_VAL;
   }
   options.timeoutSeconds = std::min(options.timeoutSeconds, kLongestTimeout);
-  options.loadSeconds = std::clamp(options.loadSeconds, options.timeoutSeconds,
-                                   kLongestTimeout);
+  options.loadSeconds =
+      std::clamp(options.loadSeconds, options.timeoutSeconds, kLongestTimeout);
   return {};
 }
 

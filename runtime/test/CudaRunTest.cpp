@@ -290,17 +290,16 @@ TEST(CudaRun, ADeviceThatNeverAnswers) {
   int lost = 0;
   for (int n = 0; n < 8; ++n) {
     uint64_t after = n < 2 ? uint64_t(n) : random() % 400;
-    std::string stuck =
-        detail::join("TP_FAKE_CUDA_STUCK_AFTER=", after,
-                     n % 2 ? " TPRT_CUDA_GRAPHS=0" : "");
+    std::string stuck = detail::join("TP_FAKE_CUDA_STUCK_AFTER=", after,
+                                     n % 2 ? " TPRT_CUDA_GRAPHS=0" : "");
     SCOPED_TRACE(detail::join("seed ", kSeed, ": ", stuck));
     auto result = f.runFake(arguments + f.output(), stuck);
     lost += result.code == 3;
     EXPECT_TRUE(result.code == 3 || (result.code == 0 && n >= 2)) << result.err;
     if (result.code == 3)
-      EXPECT_TRUE(inOrder(result.err,
-                          {"tp-run: error: rank 0: ",
-                           ": its device did not answer within 0.4 s"}))
+      EXPECT_TRUE(
+          inOrder(result.err, {"tp-run: error: rank 0: ",
+                               ": its device did not answer within 0.4 s"}))
           << result.err;
   }
   EXPECT_GE(lost, 3);
@@ -309,9 +308,8 @@ TEST(CudaRun, ADeviceThatNeverAnswers) {
 /// Of several ranks each is stuck, and none of them in a collective.
 TEST(CudaRun, DevicesThatNeverAnswer) {
   DeviceFixture f(2);
-  auto result =
-      f.runFake("--timeout 0.5 --load-timeout 0.5" + f.output(),
-                "TP_FAKE_CUDA_STUCK_AFTER=3");
+  auto result = f.runFake("--timeout 0.5 --load-timeout 0.5" + f.output(),
+                          "TP_FAKE_CUDA_STUCK_AFTER=3");
   EXPECT_EQ(result.code, 3);
   EXPECT_NE(result.err.find("device did nothing for 0.5 s"), std::string::npos)
       << result.err;
@@ -331,8 +329,9 @@ TEST(CudaRun, WeightsAfterWrongOnes) {
     tprt_session *session = nullptr;
     if (tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session))
       _exit(1);
-    bool right = tprt_load_weights(session, "/nowhere") == 1 &&
-                 tprt_load_weights(session, (wrong.directory / "").c_str()) == 1;
+    bool right =
+        tprt_load_weights(session, "/nowhere") == 1 &&
+        tprt_load_weights(session, (wrong.directory / "").c_str()) == 1;
     right &= tprt_load_weights(session, (f.directory / "").c_str()) == 0;
     std::vector<float> y(size_t(kRows * kOut));
     tprt_tensor in{}, out{};

@@ -78,7 +78,7 @@ public:
   /// Whose pages these are; null: they are not looked at.
   const Pages *pages = nullptr;
   int64_t steps = 0, ends = 0;
-  Status broken;  ///< what every step returns
+  Status broken;         ///< what every step returns
   int64_t throwsAt = -1; ///< the step that has no memory
   std::vector<std::string> aborts;
 

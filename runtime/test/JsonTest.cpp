@@ -52,10 +52,9 @@ json randomValue(std::mt19937 &random, int depth) {
 /// The object that its members make.
 json membersOf(const std::string &text) {
   json object = json::object();
-  Status status =
-      parseMembers(text, 32, [&](std::string name, json value) {
-        return object.emplace(std::move(name), std::move(value)).second;
-      });
+  Status status = parseMembers(text, 32, [&](std::string name, json value) {
+    return object.emplace(std::move(name), std::move(value)).second;
+  });
   EXPECT_MESSAGE(status, "");
   return object;
 }
@@ -83,8 +82,8 @@ TEST(Json, DamageIsRefusedWhereTheLibraryRefusesIt) {
     bool isJson = json::accept(text);
     auto parsed = parseJson(text, 32);
     // Of two equal keys the library keeps the last.
-    bool isTwice = !parsed && parsed.status().message().find("twice") !=
-                                  std::string::npos;
+    bool isTwice =
+        !parsed && parsed.status().message().find("twice") != std::string::npos;
     EXPECT_EQ(bool(parsed) || isTwice, isJson)
         << "seed " << kSeed << ": " << text;
   }
@@ -116,9 +115,9 @@ TEST(Json, MembersOfWhatIsNoObjectAreRefused) {
                     .starts_with("JSON is not an object (line 1, column "))
         << text;
   EXPECT_MESSAGE(parseMembers("{}", 8, never), "");
-  EXPECT_MESSAGE(parseMembers("{\"a\": 1}", 8,
-                              [](std::string, json) { return false; }),
-                 "JSON names 'a' twice (line 1, column 8)");
+  EXPECT_MESSAGE(
+      parseMembers("{\"a\": 1}", 8, [](std::string, json) { return false; }),
+      "JSON names 'a' twice (line 1, column 8)");
 }
 
 /// Anything quadratic would take minutes.

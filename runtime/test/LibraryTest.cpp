@@ -97,8 +97,8 @@ TEST(Library, StepsOnTheCallersMemory) {
   tprt_close(session);
 }
 
-/// A wrong folder first, in every way that a folder can be wrong; then the right
-/// one, as if nothing had been.
+/// A wrong folder first, in every way that a folder can be wrong; then the
+/// right one, as if nothing had been.
 TEST(Library, WeightsAfterWrongOnes) {
   for (int64_t ranks : {1, 3}) {
     Fixture f(ranks), wrong(ranks), cut(ranks);

@@ -40,8 +40,8 @@ public:
     std::string command = detail::join(
         "exec env RANK=", rank, " WORLD_SIZE=", ranks,
         " LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=", port,
-        " TPRT_JOB_TOKEN=secret ", more, " ", TPRT_NET_RANK, " ", arguments, " >", path(key), ".out 2>",
-        path(key));
+        " TPRT_JOB_TOKEN=secret ", more, " ", TPRT_NET_RANK, " ", arguments,
+        " >", path(key), ".out 2>", path(key));
     pid_t process = fork();
     if (process == 0) {
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);

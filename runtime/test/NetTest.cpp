@@ -492,9 +492,8 @@ TEST(Net, StrangersDoNotKeepAJobFromStarting) {
 TEST(Net, SlowGreetingsAreHeard) {
   Ranks ranks(2);
   ranks.start(0, "5");
-  std::string hello =
-      net::encode(
-          net::Hello{net::Hello().version, 1, 2, 0, std::string(100, 'h')});
+  std::string hello = net::encode(
+      net::Hello{net::Hello().version, 1, 2, 0, std::string(100, 'h')});
   // Of no job: the answer says that it was understood.
   for (bool patient : {true, false}) {
     std::optional<Connection> caller;
@@ -549,6 +548,24 @@ TEST(Net, WrongWorldSizeAndDoubledRanksEndTheRendezvous) {
     EXPECT_NE(ranks.errors(key).find("rank 1 came to the rendezvous twice"),
               std::string::npos)
         << ranks.errors(key);
+  }
+}
+
+/// Once, by rank 0, where nothing of what the ranks share is a secret.
+TEST(Net, WarnsOfATokenThatCanBeGuessed) {
+  for (bool isSet : {true, false}) {
+    Ranks ranks(3);
+    ranks.startAll("5", isSet ? "" : "env -u TPRT_JOB_TOKEN");
+    for (int64_t r = 0; r < 3; ++r) {
+      EXPECT_EQ(ranks.wait(r), 0) << ranks.errors(r);
+      EXPECT_EQ(ranks.errors(r),
+                isSet || r != 0
+                    ? ""
+                    : "tp-run: warning: the ranks are on several hosts and "
+                      "know each other by what other users of these hosts can "
+                      "find out too (the job's number, the meeting place): set "
+                      "TPRT_JOB_TOKEN to a secret, the same for all ranks\n");
+    }
   }
 }
 

@@ -46,10 +46,14 @@ std::string placeIn(const Variables &variables) {
 }
 
 /// What a job of eight tasks has in each of its processes.
-const Variables kJob{{"SLURM_JOB_ID", "7"},      {"SLURM_NTASKS", "8"},
-                     {"SLURM_NPROCS", "8"},      {"SLURM_NNODES", "2"},
-                     {"SLURM_TASKS_PER_NODE", "4(x2)"}, {"SLURM_NODEID", "0"},
-                     {"SLURM_PROCID", "0"},      {"SLURM_LOCALID", "0"}};
+const Variables kJob{{"SLURM_JOB_ID", "7"},
+                     {"SLURM_NTASKS", "8"},
+                     {"SLURM_NPROCS", "8"},
+                     {"SLURM_NNODES", "2"},
+                     {"SLURM_TASKS_PER_NODE", "4(x2)"},
+                     {"SLURM_NODEID", "0"},
+                     {"SLURM_PROCID", "0"},
+                     {"SLURM_LOCALID", "0"}};
 
 Variables step(const char *id, const char *tasks, const char *rank,
                const char *nodes = "1") {
@@ -61,12 +65,9 @@ Variables step(const char *id, const char *tasks, const char *rank,
                           {"SLURM_PROCID", rank}};
 }
 
-const Variables kTorchrun{{"RANK", "3"},
-                          {"WORLD_SIZE", "4"},
-                          {"LOCAL_RANK", "1"},
-                          {"LOCAL_WORLD_SIZE", "2"},
-                          {"MASTER_ADDR", "n1"},
-                          {"MASTER_PORT", "29500"}};
+const Variables kTorchrun{{"RANK", "3"},         {"WORLD_SIZE", "4"},
+                          {"LOCAL_RANK", "1"},   {"LOCAL_WORLD_SIZE", "2"},
+                          {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}};
 const Variables kMpirun{{"OMPI_COMM_WORLD_RANK", "1"},
                         {"OMPI_COMM_WORLD_SIZE", "2"},
                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -112,8 +113,8 @@ TEST(ProcessInfo, WhoHasStartedIt) {
       {"mpirun", kMpirun, "rank 1 of 2 by mpirun"},
       {"mpirun in salloc's shell",
        step(kInteractive.c_str(), "1", "0") + kMpirun, "rank 1 of 2 by mpirun"},
-      {"mpirun, whose daemons srun starts",
-       step("1", "2", "1", "2") + kMpirun, "rank 1 of 2 by mpirun"},
+      {"mpirun, whose daemons srun starts", step("1", "2", "1", "2") + kMpirun,
+       "rank 1 of 2 by mpirun"},
       {"mpirun in a batch script", kJob + kMpirun, "rank 1 of 2 by mpirun"},
       {"MPICH's mpirun", kMpich, "rank 5 of 6 by MPICH"},
       {"MPICH's mpirun in salloc's shell",

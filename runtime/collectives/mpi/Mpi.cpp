@@ -358,10 +358,9 @@ Expected<std::unique_ptr<Backend>> connectMpi(const BackendOptions &options) {
     int64_t rank = start->process.rank;
     auto deadline =
         net::Clock::now() + std::chrono::milliseconds(int64_t(limit * 1000));
-    if (!callAside([start] {
-                     start->status = caught([&] { return start->run(); });
-                   },
-                   [&] { return !net::remaining(deadline); }))
+    if (!callAside(
+            [start] { start->status = caught([&] { return start->run(); }); },
+            [&] { return !net::remaining(deadline); }))
       return userError("rank ", rank, ": MPI did not bring the ranks together ",
                        "in ", limit, " s; those of other hosts say more");
     TPRT_TRY(start->status);

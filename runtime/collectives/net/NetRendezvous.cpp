@@ -5,14 +5,15 @@
 //
 // A caller sends Hello and is answered Heard or Refuse at once, so that it can
 // tell rank 0 from another program at the same port. A caller that is not
-// answered hangs up and calls again; one that is says Heard too, and stays. Only
-// then has its rank come: rank 0 may have stood still while one rank called
-// several times, and finds all of its calls at once. Welcome follows once all
-// ranks have come. Every wait ends with the time limit and says who is missing.
+// answered hangs up and calls again; one that is says Heard too, and stays.
+// Only then has its rank come: rank 0 may have stood still while one rank
+// called several times, and finds all of its calls at once. Welcome follows
+// once all ranks have come. Every wait ends with the time limit and says who is
+// missing.
 //
-// So a new call of a rank replaces one that is not answered yet or has ended; it
-// is refused while another process holds that rank. A rank that leaves may come
-// again for a few seconds, after which it is lost.
+// So a new call of a rank replaces one that is not answered yet or has ended;
+// it is refused while another process holds that rank. A rank that leaves may
+// come again for a few seconds, after which it is lost.
 //
 // Where strangers call without end, those who have been silent longest go
 // first: a rank's greeting comes with its call, and it calls again.
@@ -137,7 +138,7 @@ private:
   struct Guest {
     std::string host;
     bool here = false; ///< it has said that it heard the answer
-    std::optional<Clock::time_point> left; ///< when it ended after that
+    std::optional<Clock::time_point> left{}; ///< when it ended after that
   };
 
   /// Some of those that call; what they bring is heard before more come in.
@@ -179,8 +180,7 @@ private:
                                          " of the runtime's protocol, rank 0 "
                                          "version ",
                                          Hello().version));
-    auto hello =
-        isHello ? decode<Hello>(frame->body) : std::optional<Hello>();
+    auto hello = isHello ? decode<Hello>(frame->body) : std::optional<Hello>();
     if (!hello) {
       caller.connection.close();
       return {};
@@ -238,9 +238,8 @@ private:
     for (size_t rank = 1; rank < guests.size(); ++rank)
       if (auto left = guests[rank].left;
           left && Clock::now() - *left > kReturnTime)
-        return giveUp(lostError("rank ", rank,
-                                " is lost: it left the rendezvous ",
-                                words.where));
+        return giveUp(lostError(
+            "rank ", rank, " is lost: it left the rendezvous ", words.where));
     return {};
   }
 

@@ -100,8 +100,8 @@ std::optional<Watcher::Loss> Watcher::look() {
     char state = processState(process);
     if (state == 'T' || state == 't')
       return Loss{rank, "its process is stopped"};
-    double limit = state ? std::max(kStarvedSeconds, silenceSeconds)
-                         : silenceSeconds;
+    double limit =
+        state ? std::max(kStarvedSeconds, silenceSeconds) : silenceSeconds;
     if (silent > limit)
       return Loss{rank, detail::join("its process gave no sign of life for ",
                                      limit, " s")};

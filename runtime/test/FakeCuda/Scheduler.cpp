@@ -35,8 +35,7 @@ Scheduler &Scheduler::get() {
 Scheduler::Scheduler()
     : generator_(uint64_t(environmentNumber("TP_FAKE_CUDA_SEED", 1))),
       stuckAfter_(
-          uint64_t(environmentNumber("TP_FAKE_CUDA_STUCK_AFTER", INT64_MAX))) {
-}
+          uint64_t(environmentNumber("TP_FAKE_CUDA_STUCK_AFTER", INT64_MAX))) {}
 
 NodeRef Scheduler::add(uint64_t lane, const std::vector<NodeRef> &needs,
                        std::string name, const Recipe &recipe) {
