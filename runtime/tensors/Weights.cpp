@@ -32,18 +32,14 @@ namespace {
 //===----------------------------------------------------------------------===//
 
 using Tensors = Weights::Tensors;
-using Located = Weights::Located;
 
 Status addFile(const std::string &path, Tensors &tensors) {
   TPRT_ASSIGN(auto opened, InputFile::open(path));
   auto file = std::make_shared<const InputFile>(std::move(opened));
   TPRT_ASSIGN(auto places, readSafetensorsHeader(*file, path));
-  for (auto &[name, place] : places) {
-    // They come in order.
-    size_t before = tensors.size();
-    auto found = tensors.emplace_hint(
-        tensors.end(), name, Located{std::move(place), name, path, file});
-    if (tensors.size() == before)
+  for (const auto &[name, place] : places) {
+    auto [found, inserted] = tensors.insert({name, {place, name, path, file}});
+    if (!inserted)
       return userError("tensor '", name, "' is in '", found->second.path,
                        "' and in '", path, "'");
   }
