@@ -9,9 +9,12 @@ requests' steps together, in a thread of its own, and tells of each through a fu
 was given with it.
 """
 
+import os
 import queue
 from dataclasses import dataclass, field
 from typing import Callable, Mapping, Optional, Protocol, Sequence, Tuple
+
+from . import _forks
 
 
 class EngineError(RuntimeError):
@@ -219,13 +222,16 @@ def max_tokens(engine, prompt, otherwise):
 def stream(engine, ids, params):
     """The events of one request, as they come; leaving the loop cancels the request.
 
-    Raises EngineError with the engine's text if the request ends with an error.
+    Raises EngineError with the engine's text if the request ends with an error, and in a child
+    that was forked meanwhile.
     """
-    events = queue.SimpleQueue()
+    events, process = queue.SimpleQueue(), os.getpid()
     request = engine.submit(ids, params, events.put)
     ended = False
     try:
         while not ended:
+            if os.getpid() != process:
+                raise EngineError(_forks.message("engine"))
             event = events.get()
             ended = event.finish is not None
             if event.finish == "error":

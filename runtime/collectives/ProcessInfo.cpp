@@ -63,35 +63,42 @@ constexpr Starter kStarters[] = {
 /// interactive ones (salloc's shell).
 constexpr int64_t kFirstOwnStep = 0xfffffffa;
 
-/// Whether srun has started this process as one of several tasks. Variables of
-/// a step stay in all that one of its processes starts, so that another
-/// launcher's, where there is one, are nearer.
+/// Of the step that this process is in.
+const char *taskCount(const Get &get) {
+  return get("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+}
+
+/// Whether MPICH's mpirun has set PMI's variables, perhaps in a process that
+/// srun has started for it, and not srun itself (--mpi=pmi2), whose own
+/// variables say the same.
+bool isMpich(const Get &get) {
+  auto differ = [&](const char *mpich, const char *slurm) {
+    return get(mpich) && orEmpty(get(mpich)) != orEmpty(get(slurm));
+  };
+  return !get("SLURM_STEP_ID") || differ("PMI_SIZE", taskCount(get)) ||
+         differ("PMI_RANK", "SLURM_PROCID");
+}
+
+/// Whether srun has started this process as one of several tasks: a single one
+/// may be a shell.
 Expected<bool> isSlurmTask(const Get &get) {
-  if (!get("SLURM_STEP_ID"))
-    return false; // a batch job's script
+  if (!get("SLURM_STEP_ID")) // a batch job's script
+    return false;
   TPRT_ASSIGN(auto step, number(get, "SLURM_STEP_ID"));
   if (step >= kFirstOwnStep)
     return false;
-  // What the step has counts, not what the job has. A single task may be a
-  // shell.
-  const char *size =
-      get("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-  TPRT_ASSIGN(auto tasks, number(get, size));
-  // MPICH's mpirun starts one process per node by srun, which starts the ranks.
-  auto isOther = [&](const char *mpich, const char *slurm) {
-    return get(mpich) && get(slurm) &&
-           std::string_view(get(mpich)) != get(slurm);
-  };
-  bool isMpich =
-      isOther("PMI_SIZE", size) || isOther("PMI_RANK", "SLURM_PROCID");
-  return tasks > 1 && !isMpich;
+  TPRT_ASSIGN(auto tasks, number(get, taskCount(get)));
+  return tasks > 1 && !isMpich(get);
 }
 
 /// Whether these variables are set, and by who has started this process.
 Expected<bool> hasStarted(const Starter &starter, const Get &get) {
+  std::string_view name = starter.name;
   if (!get(starter.rank) || !get(starter.ranks))
     return false;
-  return std::string_view(starter.name) == "Slurm" ? isSlurmTask(get) : true;
+  if (name == "MPICH")
+    return isMpich(get);
+  return name == "Slurm" ? isSlurmTask(get) : true;
 }
 
 /// What names the job.

@@ -494,7 +494,8 @@ void addRunOptions(CLI::App &app, Options &options) {
                  "run what this rank computes, alone and without collectives, "
                  "to measure it; results mean nothing");
   app.add_option("--timeout", options.session.timeoutSeconds,
-                 "seconds that a rank waits for another in a step; default 60")
+                 "seconds that a rank waits for another, or for its device, in "
+                 "a step; default 60")
       ->check(kPositive);
   app.add_option("--start-timeout", options.session.startSeconds,
                  "seconds for all ranks to come together; default "

@@ -356,14 +356,8 @@ Expected<Weights> Session::openWeights(const std::string &spec,
     return Weights::open(spec, manifest_);
   TPRT_ASSIGN(auto file, InputFile::open(path));
   TPRT_ASSIGN(auto tensors, readSafetensorsHeader(file, path));
-  // An earlier call may have added those of another file.
-  if (!ownParameters)
-    ownParameters = manifest_.parameters.size();
-  manifest_.parameters.resize(*ownParameters);
   for (size_t i = 0; i < manifest_.states.size(); ++i) {
     State &state = manifest_.states[i];
-    if (state.parameter >= int64_t(*ownParameters))
-      state.parameter = -1;
     if (!tensors.count(stateTensor(state)))
       continue;
     Parameter p;
@@ -386,6 +380,19 @@ Status Session::loadWeights(const std::string &spec,
                             const std::string &states) {
   if (loaded)
     return userError("the weights are loaded already");
+  // What openWeights adds is of these files alone: others may be given next.
+  auto parameters = manifest_.parameters;
+  auto before = manifest_.states;
+  Status status = readWeights(spec, states);
+  if (!status.ok()) {
+    manifest_.parameters = std::move(parameters);
+    manifest_.states = std::move(before);
+  }
+  return status;
+}
+
+Status Session::readWeights(const std::string &spec,
+                            const std::string &states) {
   auto start = Clock::now();
   // Until the first step, where the ranks meet again: disks differ.
   backend_->limitWaits(options.loadSeconds);

@@ -200,6 +200,7 @@ private:
   Status checkKernels() const;
   int64_t sharedBytes() const;
   Status prepareStates();
+  Status readWeights(const std::string &spec, const std::string &states);
   Expected<Weights> openWeights(const std::string &spec,
                                 const std::string &states);
   Status expectAllRanks() const;
@@ -250,8 +251,6 @@ private:
   /// Entries and inputs that setInput set by both names.
   std::set<std::pair<int64_t, size_t>> ownInputs;
   bool loaded = false, statesReady = false;
-  /// Of the artifact, where openWeights has added some for states.
-  std::optional<size_t> ownParameters;
   /// Kept if a state begins with a parameter: it may be reset.
   std::optional<Weights> weights;
   Status left; ///< why a thread was left behind, if one was

@@ -82,9 +82,9 @@ Status checkCover(const Places &tensors, int64_t dataBytes) {
   for (const auto &tensor : tensors)
     order.push_back(&tensor);
   // Empty tensors may share an offset with their neighbour: they come first.
-  std::stable_sort(order.begin(), order.end(), [](auto *a, auto *b) {
-    return std::tie(a->second.offset, a->second.bytes) <
-           std::tie(b->second.offset, b->second.bytes);
+  std::sort(order.begin(), order.end(), [](auto *a, auto *b) {
+    return std::tie(a->second.offset, a->second.bytes, a->first) <
+           std::tie(b->second.offset, b->second.bytes, b->first);
   });
   int64_t position = 0;
   const std::string *previous = nullptr;

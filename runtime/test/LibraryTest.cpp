@@ -12,6 +12,7 @@
 #include "TrainFixture.h"
 
 #include "../rank/Timeline.h"
+#include "../training/Checkpoint.h"
 #include "tprt/tprt.h"
 
 #include <malloc.h>
@@ -124,6 +125,31 @@ TEST(Library, WeightsAfterWrongOnes) {
     f.expectY(y);
     tprt_close(session);
   }
+}
+
+/// What a file of states adds to the program goes where its weights are wrong.
+TEST(Library, StatesAfterWrongWeights) {
+  TrainFixture f(2);
+  auto trained = f.run("--train d.safetensors --weights in --lr 0.02 --steps 2 "
+                       "--save out");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  std::string out = f.directory / "out", states = training::statesFile(out);
+  auto load = [&](bool isWrongFirst) {
+    auto session = Session::open(f.directory / "p.tpa", {});
+    EXPECT_TRUE(bool(session)) << session.status().message();
+    for (int n = 0; isWrongFirst && n < 2; ++n)
+      EXPECT_FALSE((*session)->loadWeights("/nowhere", states).ok());
+    Status status = (*session)->loadWeights(out, states);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<std::string> values;
+    for (size_t i = 0; i < (*session)->manifest().states.size(); ++i) {
+      auto state = (*session)->state(int64_t(i));
+      EXPECT_TRUE(state && *state) << state.status().message();
+      values.push_back((*state)->bytes);
+    }
+    return std::pair((*session)->manifest().parameters.size(), values);
+  };
+  EXPECT_EQ(load(true), load(false));
 }
 
 TEST(Library, Refusals) {

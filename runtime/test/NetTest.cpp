@@ -551,6 +551,24 @@ TEST(Net, WrongWorldSizeAndDoubledRanksEndTheRendezvous) {
   }
 }
 
+/// Once, by rank 0, where nothing of what the ranks share is a secret.
+TEST(Net, WarnsOfATokenThatCanBeGuessed) {
+  for (bool isSet : {true, false}) {
+    Ranks ranks(3);
+    ranks.startAll("5", isSet ? "" : "env -u TPRT_JOB_TOKEN");
+    for (int64_t r = 0; r < 3; ++r) {
+      EXPECT_EQ(ranks.wait(r), 0) << ranks.errors(r);
+      EXPECT_EQ(ranks.errors(r),
+                isSet || r != 0
+                    ? ""
+                    : "tp-run: warning: the ranks are on several hosts and "
+                      "know each other by what other users of these hosts can "
+                      "find out too (the job's number, the meeting place): set "
+                      "TPRT_JOB_TOKEN to a secret, the same for all ranks\n");
+    }
+  }
+}
+
 TEST(Net, RendezvousThatNeverCompletes) {
   Ranks ranks(4);
   ranks.start(0, "5 1.5");

@@ -198,6 +198,9 @@ TEST(Stalls, TheLimitCanBeSet) {
   EXPECT_EQ(refused("", "TPRT_START_TIMEOUT=-1"),
             "1 tp-run: error: environment variable TPRT_START_TIMEOUT: "
             "expected seconds above 0, got '-1'\n");
+  EXPECT_NE(refused("", hostEnvironments(2, 40)[0] + " TPRT_START_TIMEOUT=0.3")
+                .find(" did not complete in 0.3 s: rank 1 of 2 "),
+            std::string::npos);
   EXPECT_EQ(refused(" --silence-timeout 0", "")
                 .find("2 tp-run: error: --silence-timeout: expected a number "
                       "above 0, got '0'"),

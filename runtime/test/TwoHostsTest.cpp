@@ -100,7 +100,8 @@ TEST(TwoHosts, LostRanksAreNamedOnBoth) {
       std::string log = f.directory / "log";
       auto outcome = onTwoHosts(
           f.directory,
-          "rm -f " + log + ".*\n" + kMpirun + "sh -c 'echo $$ >" + log +
+          "rm -f " + log + ".*\n" + kMpirun +
+              "-x TPRT_SILENCE_TIMEOUT=1.5 sh -c 'echo $$ >" + log +
               ".pid.$OMPI_COMM_WORLD_RANK; exec \"$0\" \"$@\" 2>" + log +
               ".$OMPI_COMM_WORLD_RANK' " + TPRT_RUN + " " +
               (f.directory / "p.tpa") + " " + f.weights() + f.input() +

@@ -49,9 +49,15 @@ def in_child(body, seconds=30):
         return pipe.read().decode()
 
 
-@pytest.mark.parametrize("backend", ["threads", "processes"])
-def test_an_engine(backend):
-    with tp_mlir.LLM(FOLDER, backend=backend, **OPTIONS) as llm:
+def _answer(llm, results):
+    try:
+        results.put(llm.generate([1], max_tokens=1).ids)
+    except engine.EngineError as error:
+        results.put(str(error))
+
+
+def test_an_engine():
+    with tp_mlir.LLM(FOLDER, **OPTIONS) as llm:
         before = llm.generate([1, 2, 3], max_tokens=3).ids
 
         def use():
@@ -68,46 +74,40 @@ def test_an_engine(backend):
         events = engine.stream(llm.engine, [1, 2, 3], engine.Params(max_tokens=50))
         next(events)
         assert "was forked" in in_child(lambda: llm.generate([5], max_tokens=1))
+        assert "was forked" in in_child(lambda: list(events))
         assert len(list(events)) == 49
-        assert llm.generate([1, 2, 3], max_tokens=3).ids == before
-
-
-def _answer(llm, results):
-    try:
-        results.put(llm.generate([1], max_tokens=1).ids)
-    except engine.EngineError as error:
-        results.put(str(error))
-
-
-def test_multiprocessing():
-    """The method 'fork', and what such a child does at its end."""
-    context = multiprocessing.get_context("fork")
-    with tp_mlir.LLM(FOLDER, **OPTIONS) as llm:
+        # By multiprocessing, whose children have an end of their own.
+        context = multiprocessing.get_context("fork")
         results = context.SimpleQueue()
         child = context.Process(target=_answer, args=(llm, results))
         child.start()
         assert "was forked" in results.get()
         child.join(30)
         assert child.exitcode == 0
-        assert llm.generate([1], max_tokens=1).ids
+        assert llm.generate([1, 2, 3], max_tokens=3).ids == before
 
 
 PROGRAM = f"""
 import os, sys, time, tp_mlir
-program = tp_mlir.compile({str(FOLDER)!r}, mesh="tp=2", seq=8)
+from tp_mlir import _forks
+folder = _forks.Folder()
 llm = tp_mlir.LLM({str(FOLDER)!r}, mesh="tp=2", rows=2, chunk=8, context=64, backend="processes")
 if os.fork() == 0:
-    sys.exit(7)                 # atexit, finalizers, __del__
+    try:
+        llm.generate([1], max_tokens=1)
+    except tp_mlir.engine.EngineError:
+        sys.exit(7)             # atexit, finalizers, __del__
 time.sleep(0.1)
 assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
-assert program.path.exists()
+assert os.path.isdir(folder.path)
 print(len(llm.generate([1, 2], max_tokens=3).ids))
 """
 
 
 def test_the_end_of_a_child_leaves_all_to_its_parent():
+    """Ranks that are processes, and folders."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True,
-                          timeout=60, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+                          timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
 
 

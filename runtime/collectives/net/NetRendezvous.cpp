@@ -138,7 +138,7 @@ private:
   struct Guest {
     std::string host;
     bool here = false; ///< it has said that it heard the answer
-    std::optional<Clock::time_point> left; ///< when it ended after that
+    std::optional<Clock::time_point> left{}; ///< when it ended after that
   };
 
   /// Some of those that call; what they bring is heard before more come in.
