@@ -96,8 +96,8 @@ static Attribute toAttribute(Builder &builder, const llvm::json::Value &value) {
         }));
   SmallVector<NamedAttribute> entries;
   for (const auto &entry : *value.getAsObject())
-    entries.push_back(builder.getNamedAttr(
-        StringRef(entry.first), toAttribute(builder, entry.second)));
+    entries.push_back(builder.getNamedAttr(StringRef(entry.first),
+                                           toAttribute(builder, entry.second)));
   return builder.getDictionaryAttr(entries);
 }
 
@@ -120,9 +120,8 @@ LogicalResult noteGeneration(ModuleOp module, StringRef directory,
       number("chunk", options.chunk),
       number("vocabulary", config.vocabSize),
       number("window", options.window),
-      builder.getNamedAttr("stop_ids",
-                           builder.getDenseI64ArrayAttr(llvm::to_vector(
-                               read->stopIds)))};
+      builder.getNamedAttr("stop_ids", builder.getDenseI64ArrayAttr(
+                                           llvm::to_vector(read->stopIds)))};
   if (!read->defaults.empty() || !read->ignored.empty()) {
     SmallVector<StringRef> ignored(read->ignored.begin(), read->ignored.end());
     entries.push_back(builder.getNamedAttr(

@@ -136,8 +136,8 @@ std::optional<SmallVector<int64_t>> Reader::readList(StringRef key,
     return ids;
   if (std::optional<int64_t> one = readId(*value); one && orOne)
     return SmallVector<int64_t>{*one};
-  expected(key, (orOne ? "an id or a list of ids " : "a list of ids ") +
-                    idRange());
+  expected(key,
+           (orOne ? "an id or a list of ids " : "a list of ids ") + idRange());
   return std::nullopt;
 }
 
@@ -172,7 +172,8 @@ void Reader::readStopIds() {
 }
 
 void Reader::readLengths() {
-  auto most = readCount("max_length", 1), newest = readCount("max_new_tokens", 1);
+  auto most = readCount("max_length", 1),
+       newest = readCount("max_new_tokens", 1);
   auto least = readCount("min_length", 0), own = readCount("min_new_tokens", 0);
   if (most && newest)
     ignore("max_length", "max_new_tokens counts");
@@ -192,8 +193,8 @@ void Reader::readLengths() {
 /// temperature.
 void Reader::readDraw() {
   bool draws = object.getBool("do_sample", false);
-  auto temperature = readNumber("temperature", 0, HUGE_VAL,
-                                "a number of at least 0");
+  auto temperature =
+      readNumber("temperature", 0, HUGE_VAL, "a number of at least 0");
   if (draws)
     setNumber("temperature", temperature.value_or(1), 0);
   else if (temperature && *temperature != 1 && *temperature != 0)
@@ -207,10 +208,10 @@ void Reader::readDraw() {
 
 void Reader::readPenalties() {
   double above0 = std::numeric_limits<float>::min();
-  setNumber("repetition_penalty",
-            readNumber("repetition_penalty", above0, HUGE_VAL,
-                       "a number above 0"),
-            1);
+  setNumber(
+      "repetition_penalty",
+      readNumber("repetition_penalty", above0, HUGE_VAL, "a number above 0"),
+      1);
   StringRef key = "exponential_decay_length_penalty";
   const json::Value *value = object.get(key);
   if (!value)
@@ -399,9 +400,9 @@ static std::string listShadowed(const JsonFile &model) {
   SmallVector<std::string> names;
   for (const auto &entry : model.getRoot()) {
     const GenerationKey *key = findGenerationKey(entry.first);
-    bool counts = key && (key->use == KeyUse::Honoured ||
-                          key->use == KeyUse::Refused) &&
-                  key->name != "eos_token_id" && !key->isNeutral(entry.second);
+    bool counts =
+        key && (key->use == KeyUse::Honoured || key->use == KeyUse::Refused) &&
+        key->name != "eos_token_id" && !key->isNeutral(entry.second);
     if (counts)
       names.push_back(key->name.str());
   }
@@ -446,10 +447,13 @@ readGenerationConfig(MLIRContext *context, StringRef directory,
         .push_back(names);
   for (auto &[reason, names] : reasons)
     result.ignored.push_back(llvm::join(names, ", ") + ": " + reason);
+  for (const std::string &ignored : result.ignored)
+    emitRemark(object.getLoc("")) << "ignored: " << ignored;
   if (!valid || object.failed()) {
-    emitRemark(object.getLoc("")) << "--generation-config none compiles without "
-                                     "this file's defaults, and "
-                                     "--generation-config FILE with others";
+    emitRemark(object.getLoc(""))
+        << "--generation-config none compiles without "
+           "this file's defaults, and "
+           "--generation-config FILE with others";
     return failure();
   }
   return result;

@@ -138,10 +138,8 @@ bool GenerationKey::isNeutral(const llvm::json::Value &value) const {
 }
 
 const GenerationKey *findGenerationKey(llvm::StringRef name) {
-  const GenerationKey *found =
-      llvm::find_if(keys, [&](const GenerationKey &key) {
-        return key.name == name;
-      });
+  const GenerationKey *found = llvm::find_if(
+      keys, [&](const GenerationKey &key) { return key.name == name; });
   return found == std::end(keys) ? nullptr : found;
 }
 

@@ -47,9 +47,8 @@ public:
     for (const Cursor &item : object[key].list())
       value.push_back(sequenceOf(item));
   }
-  void
-  biases(const char *key,
-         std::vector<std::pair<Sampling::Ids, float>> &value) const {
+  void biases(const char *key,
+              std::vector<std::pair<Sampling::Ids, float>> &value) const {
     if (!object.has(key))
       return;
     value.clear();

@@ -43,7 +43,7 @@ struct Sampling {
   float decayFactor = 1;
 
   // Tokens that are excluded.
-  int64_t noRepeat = 0;      ///< no so many in a row occur twice; 0: any may
+  int64_t noRepeat = 0; ///< no so many in a row occur twice; 0: any may
   /// Sequences that are never completed; an id that ends answers is none.
   std::vector<Ids> badWords;
   /// No token ends the answer before the text, or the answer, is so long.
@@ -91,7 +91,7 @@ void readSampling(const Cursor &object, int64_t vocabulary, Sampling &sampling,
 
 /// What a program says of its checkpoint's generation_config.json.
 struct GenerationConfig {
-  std::string file; ///< its name, for messages
+  std::string file;        ///< its name, for messages
   std::string text = "{}"; ///< the defaults, as JSON
   Sampling sampling;
   AnswerLimit limit;

@@ -180,8 +180,8 @@ History Scheduler::historyOf(const Sequence &sequence) const {
 /// best of those that are left, unless it is excluded itself.
 void Scheduler::chooseNext(const Sequence &sequence, size_t row, bool isLast) {
   const Sampling &sampling = sequence.request.sampling;
-  bool canChoose = !sampling.isAdjusted() &&
-                   !(sampling.isRestricted() && sampling.isCut());
+  bool canChoose =
+      !sampling.isAdjusted() && !(sampling.isRestricted() && sampling.isCut());
   batch.positions[row] =
       isLast && canChoose ? int32_t(sequence.tokens.size()) : -1;
   batch.seeds[row] = int64_t(sampling.seed);

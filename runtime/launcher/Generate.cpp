@@ -107,8 +107,7 @@ static Status answerAll(Session &session, std::vector<Request> requests,
     if (!event)
       continue;
     if (event->finish == Finish::Error)
-      return event->error.in(
-          detail::join("prompt ", event->request - 1));
+      return event->error.in(detail::join("prompt ", event->request - 1));
     answers[event->request - 1].add(*event);
   }
   statistics = generator.statistics().toJson();

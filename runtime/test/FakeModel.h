@@ -58,14 +58,15 @@ inline std::vector<int32_t> generateAlone(const Generation &program,
   do {
     bool isLast = tokens.size() + 1 >= longest ||
                   int64_t(tokens.size()) - prompt + 1 >= request.maxTokens;
-    auto token = sampler.choose(logitsAfter(program, tokens).data(),
-                                request.sampling,
-                                {tokens, prompt, isLast, ends});
+    auto token =
+        sampler.choose(logitsAfter(program, tokens).data(), request.sampling,
+                       {tokens, prompt, isLast, ends});
     if (!token)
       break;
     tokens.push_back(*token);
-  } while (!std::count(ends.begin(), ends.end(), tokens.back()) && tokens.size() < longest &&
-         tokens.size() - request.prompt.size() < size_t(request.maxTokens));
+  } while (!std::count(ends.begin(), ends.end(), tokens.back()) &&
+           tokens.size() < longest &&
+           tokens.size() - request.prompt.size() < size_t(request.maxTokens));
   return {tokens.begin() + long(request.prompt.size()), tokens.end()};
 }
 

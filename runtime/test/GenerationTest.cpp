@@ -369,12 +369,13 @@ TEST(Generation, ParametersOfARequest) {
   p.config.ignored = {"low_memory: why"};
   p.config.text = R"({"temperature":0.7,"suppress_tokens":[1,22,333,1,22,333,)"
                   R"(1,22,333,1,22,333,1,22,333,1,22,333,1,22,333]})";
-  EXPECT_EQ(notesOn(p),
-            (std::vector<std::string>{
-                "generation_config.json: defaults of requests: suppress_tokens "
-                "[1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,33"
-                "..., temperature 0.7; --generation-config none leaves them out",
-                "generation_config.json: ignored: low_memory: why"}));
+  EXPECT_EQ(
+      notesOn(p),
+      (std::vector<std::string>{
+          "generation_config.json: defaults of requests: suppress_tokens "
+          "[1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,33"
+          "..., temperature 0.7; --generation-config none leaves them out",
+          "generation_config.json: ignored: low_memory: why"}));
   EXPECT_EQ(made("{}")->maxTokens, 7);
   EXPECT_EQ(made("{}")->sampling.repetition, 1.5f);
   auto own = made(R"({"temperature": 0, "min_length": 5, "max_length": 8})");
@@ -388,9 +389,9 @@ TEST(Generation, ParametersOfARequest) {
   EXPECT_EQ(none->sampling.topK, 3);
   EXPECT_EQ(none->maxTokens, 16);
   EXPECT_MESSAGE(made(R"({"max_length": 3})").status(),
-                 "the prompt has 3 tokens, and max_length 3 of "
-                 "generation_config.json leaves none for an answer; a request "
-                 "that says how many new tokens it wants does not ask it");
+                 "the prompt has 3 tokens, and max_length 3 of parameters "
+                 "leaves none for an answer; a request that says how many new "
+                 "tokens it wants does not ask it");
   for (auto [text, message] :
        {std::pair(R"({"top_q": 1})", ": unknown key 'top_q'"),
         {R"({"top_p": "all"})", ".top_p: expected a number, got string"},

@@ -45,8 +45,7 @@ static bool mayCome(const Sampling &s, const History &h, int32_t id) {
   if (has(h.ends) && (h.length() < s.minLength || made < s.minTokens))
     return false;
   for (const auto &sequence : s.badWords)
-    if (completes(sequence, text, id) &&
-        !(sequence.size() == 1 && has(h.ends)))
+    if (completes(sequence, text, id) && !(sequence.size() == 1 && has(h.ends)))
       return false;
   text.push_back(id);
   auto size = s.noRepeat;

@@ -59,12 +59,22 @@ def _templates(folder, config):
     return {**found, **{name: path.read_text(encoding="utf-8") for name, path in files.items()}}
 
 
-def _stop_ids(folder):
+def _generation_config(folder, choice):
+    """The path that `choice` names, as tp-compile's --generation-config; None: no file counts."""
+    if choice is None:
+        return folder / "generation_config.json"
+    if choice == "none":
+        return None
+    path = pathlib.Path(choice)
+    return path / "generation_config.json" if path.is_dir() else path
+
+
+def _stop_ids(folder, choice):
     """Every id that ends an answer: each file may name one, a list, or none, and so may what
     config.json says of the text in a model of text and more."""
     found = set()
-    config = _read(folder / "config.json")
-    for name, place in (("generation_config.json", _read(folder / "generation_config.json")),
+    config, own = _read(folder / "config.json"), _generation_config(folder, choice)
+    for name, place in ((own, _read(own) if own else {}),
                         ("config.json", config), ("config.json", _checkpoint.text_config(config))):
         value = place.get("eos_token_id")
         values = value if isinstance(value, list) else [] if value is None else [value]
@@ -82,6 +92,7 @@ class Tokenizer:
     Args:
         folder: with tokenizer.json; tokenizer_config.json, chat_template.jinja,
             generation_config.json and config.json are read where they exist.
+        generation_config: a file that counts instead of generation_config.json, or "none".
 
     Attributes:
         stop_ids: ids that end an answer, of generation_config.json and config.json.
@@ -91,7 +102,7 @@ class Tokenizer:
         size: ids are below this.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, generation_config=None):
         _checkpoint.check_model(folder, TextError)
         folder = pathlib.Path(folder)
         path = folder / "tokenizer.json"
@@ -115,7 +126,7 @@ class Tokenizer:
         self.template = ChatTemplate(sources, names) if sources else None
         self.bos, self.eos = (self._tokenizer.token_to_id(names[name]) if name in names else None
                               for name in ("bos_token", "eos_token"))
-        self.stop_ids = _stop_ids(folder)
+        self.stop_ids = _stop_ids(folder, generation_config)
         added = self._tokenizer.get_added_tokens_decoder()
         self._special = frozenset(i for i, token in added.items() if token.special)
         self.size = max(self._tokenizer.get_vocab().values(), default=-1) + 1
