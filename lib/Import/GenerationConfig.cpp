@@ -447,6 +447,8 @@ readGenerationConfig(MLIRContext *context, StringRef directory,
         .push_back(names);
   for (auto &[reason, names] : reasons)
     result.ignored.push_back(llvm::join(names, ", ") + ": " + reason);
+  for (const std::string &ignored : result.ignored)
+    emitRemark(object.getLoc("")) << "ignored: " << ignored;
   if (!valid || object.failed()) {
     emitRemark(object.getLoc(""))
         << "--generation-config none compiles without "

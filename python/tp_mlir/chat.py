@@ -186,11 +186,12 @@ def main(open_engine, arguments=None):
     parser.add_argument("--seed", type=integer(), default=0, help="default: %(default)s")
     args = parser.parse_args(arguments)
     try:
-        tokenizer = Tokenizer(args.model)
+        options = _engine_options.given(args)
+        tokenizer = Tokenizer(args.model, options.get("generation_config"))
         for note in tokenizer.notes:
             print(f"tp-chat: {note}", file=sys.stderr)
         with _signals.sigterm_raises():
-            model = open_engine(args.model, **_engine_options.given(args))
+            model = open_engine(args.model, **options)
         _engine_options.say_notes("tp-chat", model)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-chat: {error}", file=sys.stderr)

@@ -48,6 +48,7 @@ class LLM:
 
     def __init__(self, folder, **options):
         self._folder, self._tokenizer = folder, None
+        self._generation_config = options.get("generation_config")
         self.engine = _generator.open_engine(folder, **options)
         for note in self.engine.notes:
             logging.getLogger("tp_mlir").warning(note)
@@ -57,7 +58,7 @@ class LLM:
         if self._tokenizer is None:
             from .text import Tokenizer
 
-            self._tokenizer = Tokenizer(self._folder)
+            self._tokenizer = Tokenizer(self._folder, self._generation_config)
             for note in self._tokenizer.notes:
                 _LOG.warning("%s: %s", self._folder, note)
         return self._tokenizer

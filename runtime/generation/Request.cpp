@@ -24,9 +24,9 @@ constexpr int64_t kDefaultTokens = 16;
 /// Characters of a parameter's value in a note.
 constexpr size_t kShown = 60;
 
-/// What `limit` leaves for the answer to a prompt; `file` is where it is said.
+/// What `limit` leaves for the answer to a prompt; `source` says it.
 static Expected<int64_t> maxTokensOf(const AnswerLimit &limit, int64_t prompt,
-                                     const std::string &file) {
+                                     const std::string &source) {
   if (limit.newTokens)
     return *limit.newTokens;
   if (!limit.length)
@@ -34,7 +34,7 @@ static Expected<int64_t> maxTokensOf(const AnswerLimit &limit, int64_t prompt,
   if (*limit.length > prompt)
     return *limit.length - prompt;
   return userError("the prompt has ", prompt, " tokens, and max_length ",
-                   *limit.length, " of ", file,
+                   *limit.length, " of ", source,
                    " leaves none for an answer; a request that says how many "
                    "new tokens it wants does not ask it");
 }
@@ -45,21 +45,22 @@ Expected<Request> generation::makeRequest(const Generation &program,
                                           const std::string &where) {
   Request request;
   AnswerLimit limit;
-  std::string file = where;
+  std::string source = where; // of the limit
   auto read = [&](const Cursor &cursor) {
     const char *config = "generation_config";
     bool isNone = cursor.has(config) && cursor[config].word({"none"}) == 0;
     if (!isNone) {
       request.sampling = program.config.sampling;
       limit = program.config.limit;
-      file = program.config.file;
+      if (!cursor.has("max_length"))
+        source = program.config.file;
     }
     readSampling(cursor, program.vocabulary, request.sampling, limit);
     return true;
   };
   TPRT_TRY(readJson(parameters, where, read).status());
   TPRT_ASSIGN(request.maxTokens,
-              maxTokensOf(limit, int64_t(prompt.size()), file));
+              maxTokensOf(limit, int64_t(prompt.size()), source));
   request.prompt = std::move(prompt);
   return request;
 }

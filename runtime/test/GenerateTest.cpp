@@ -668,7 +668,6 @@ TEST(Generate, InC) {
   asked.parameters = "{\"temperature\": 0, \"suppress_tokens\": [5, 6]}";
   request.sampling.temperature = 0;
   request.sampling.suppressed = {5, 6};
-  tprt_generate_close(generator);
   ASSERT_EQ(tprt_generate_open(session, 3, &generator), 0);
   ASSERT_EQ(tprt_generate_submit(generator, &asked, 1, numbers), 0);
   for (int32_t token : generateAlone(kProgram, request)) {

@@ -389,9 +389,9 @@ TEST(Generation, ParametersOfARequest) {
   EXPECT_EQ(none->sampling.topK, 3);
   EXPECT_EQ(none->maxTokens, 16);
   EXPECT_MESSAGE(made(R"({"max_length": 3})").status(),
-                 "the prompt has 3 tokens, and max_length 3 of "
-                 "generation_config.json leaves none for an answer; a request "
-                 "that says how many new tokens it wants does not ask it");
+                 "the prompt has 3 tokens, and max_length 3 of parameters "
+                 "leaves none for an answer; a request that says how many new "
+                 "tokens it wants does not ask it");
   for (auto [text, message] :
        {std::pair(R"({"top_q": 1})", ": unknown key 'top_q'"),
         {R"({"top_p": "all"})", ".top_p: expected a number, got string"},

@@ -61,6 +61,18 @@ def test_conversation(echo):
     assert echo.params[0].stop_ids == TOKENIZER.stop_ids and echo.held == 0
 
 
+def test_defaults_of_the_checkpoint(echo):
+    talk(echo, "a")
+    assert "temperature" not in echo.params[-1].said()
+    assert echo.params[-1].max_tokens > 100
+    echo.defaults = {"max_new_tokens": 2}
+    talk(echo, "a")
+    assert echo.params[-1].max_tokens == 2
+    echo.defaults = {"max_length": 1}
+    talk(echo, "a")
+    assert echo.params[-1].max_tokens == 1
+
+
 def test_commands(echo):
     printed, conversation = talk(echo, "/help", "/nothing x", "/again", "/system Be  brief.", "a",
                                  "/again", KeyboardInterrupt())

@@ -234,6 +234,30 @@ def test_variables_of_the_template(monkeypatch, server):
     assert answer.json()["error"]["message"] == (
         "chat_template_kwargs: input should be a valid dictionary")
 
+def test_defaults_of_the_checkpoint(server):
+    """What a request leaves out is left to the engine, but for how long an answer may be."""
+    engine, chat = server.engine, {"model": "echo", "messages": [{"role": "user", "content": "a"}]}
+    ids = len(TOKENIZER.encode("one two"))
+    try:
+        for defaults, most in (({"max_new_tokens": 3}, 3), ({"max_length": ids + 2}, 2), ({}, 16)):
+            engine.defaults = defaults
+            assert server.ask().status_code == 200
+            assert engine.params[-1].max_tokens == most
+            assert engine.params[-1].said() == {"max_new_tokens": most}
+        engine.defaults = {"max_new_tokens": 3}
+        assert server.ask(max_tokens=5, temperature=0).status_code == 200
+        assert engine.params[-1].said() == {"max_new_tokens": 5, "temperature": 0}
+        assert server.post("/v1/chat/completions", chat).status_code == 200
+        assert engine.params[-1].max_tokens == 3
+        engine.defaults = {"max_length": ids}
+        answer = server.ask()
+        assert answer.status_code == 400 and answer.json()["error"]["message"] == (
+            f"the prompt has {ids} tokens, and max_length {ids} of the model's "
+            "generation_config.json leaves none for an answer; give max_tokens")
+        assert server.ask(max_tokens=1).status_code == 200
+    finally:
+        engine.defaults = {}
+
 
 def test_every_parameter_arrives(server):
     given = {"temperature": 0.5, "top_p": 0.9, "top_k": 7, "min_p": 0.125, "seed": -1,

@@ -158,6 +158,18 @@ def test_stop_ids(tmp_path, generation, config, want):
     assert text.Tokenizer(tmp_path).stop_ids == want
 
 
+def test_stop_ids_of_another_file(tmp_path):
+    """As tp-compile's --generation-config; what does not count is not read."""
+    shutil.copy(MODEL / "tokenizer.json", tmp_path)
+    (tmp_path / "config.json").write_text('{"eos_token_id": 3}')
+    (tmp_path / "generation_config.json").write_text("no JSON")
+    (tmp_path / "other.json").write_text('{"eos_token_id": [4]}')
+    assert text.Tokenizer(tmp_path, "none").stop_ids == {3}
+    assert text.Tokenizer(tmp_path, tmp_path / "other.json").stop_ids == {3, 4}
+    with pytest.raises(text.TextError, match="generation_config.json"):
+        text.Tokenizer(tmp_path, str(tmp_path))
+
+
 def test_stop_ids_of_a_text_among_others(tmp_path):
     shutil.copy(MODEL / "tokenizer.json", tmp_path)
     (tmp_path / "config.json").write_text(

@@ -51,12 +51,13 @@ def main(open_engine, arguments=None):
             **{name: getattr(args, name) for name in (
                 "host", "port", "max_body_bytes", "max_choices", "max_answers",
                 "requests_per_minute", "drain_seconds")})
-        tokenizer = Tokenizer(args.model)
+        options = _engine_options.given(args)
+        tokenizer = Tokenizer(args.model, options.get("generation_config"))
         for note in tokenizer.notes:
             print(f"tp-serve: {note}", file=sys.stderr)
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
         with _signals.sigterm_raises():
-            model = open_engine(args.model, **_engine_options.given(args))
+            model = open_engine(args.model, **options)
         _engine_options.say_notes("tp-serve", model)
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:

@@ -20,12 +20,22 @@ from ._stream import TextDecoder
 from ._template import TemplateError, read_templates
 
 
-def _stop_ids(folder):
+def _generation_config(folder, choice):
+    """The path that `choice` names, as tp-compile's --generation-config; None: no file counts."""
+    if choice is None:
+        return folder / "generation_config.json"
+    if choice == "none":
+        return None
+    path = pathlib.Path(choice)
+    return path / "generation_config.json" if path.is_dir() else path
+
+
+def _stop_ids(folder, choice):
     """Every id that ends an answer: each file may name one, a list, or none, and so may what
     config.json says of the text in a model of text and more."""
     found = set()
-    config = _files.read(folder / "config.json")
-    for name, place in (("generation_config.json", _files.read(folder / "generation_config.json")),
+    config, own = _files.read(folder / "config.json"), _generation_config(folder, choice)
+    for name, place in ((own, _files.read(own) if own else {}),
                         ("config.json", config), ("config.json", _checkpoint.text_config(config))):
         value = place.get("eos_token_id")
         values = value if isinstance(value, list) else [] if value is None else [value]
@@ -43,6 +53,7 @@ class Tokenizer:
     Args:
         folder: with tokenizer.json, or vocab.json and merges.txt of a class that needs no more;
             the files beside it are read where they exist (docs/Serving.md has a table).
+        generation_config: a file that counts instead of generation_config.json, or "none".
 
     Attributes:
         stop_ids: ids that end an answer: those of generation_config.json and config.json, and
@@ -59,7 +70,7 @@ class Tokenizer:
     Raises TextError if a file is missing, broken, or asks for what is not supported.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, generation_config=None):
         _checkpoint.check_model(folder, TextError)
         folder = pathlib.Path(folder)
         config = _files.read(folder / "config.json")
@@ -74,7 +85,7 @@ class Tokenizer:
         self.bos, self.eos = (self._tokenizer.token_to_id(built.names[name])
                               if name in built.names else None
                               for name in ("bos_token", "eos_token"))
-        self.stop_ids = _stop_ids(folder) | ({self.eos} - {None})
+        self.stop_ids = _stop_ids(folder, generation_config) | ({self.eos} - {None})
         self._special = built.special
         self.size = max(self._tokenizer.get_vocab().values(), default=-1) + 1
         self._check_size({**config, **_checkpoint.text_config(config)}.get("vocab_size"))
