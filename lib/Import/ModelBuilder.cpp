@@ -659,8 +659,9 @@ NamedValues ModelBuilder::loss(StringRef path, Value logits) {
   constexpr int64_t ignored = -100;
   Location loc = at(path);
   Value targets = addInput("targets", config.vocabSize, "", ignored);
-  function.setArgAttr(cast<BlockArgument>(targets).getArgNumber(),
-                      unshiftedAttrName, builder.getStringAttr("labels"));
+  cast<func::FuncOp>(function).setArgAttr(
+      cast<BlockArgument>(targets).getArgNumber(), unshiftedAttrName,
+      builder.getStringAttr("labels"));
   auto type = RankedTensorType::get({batch, seq}, builder.getF32Type());
   Value losses = nn::CrossEntropyOp::create(builder, loc, type, /*lse=*/Type(),
                                             logits, targets)

@@ -3,7 +3,7 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-usage: llama.py [NAME=NUMBER...] [tied | block] [TYPE]
+usage: llama.py [NAME=NUMBER...] [tied | block] [padding=ROW] [TYPE]
 
 Norm, query, key and value with grouped heads, rotary embedding, causal
 attention, residual, norm, gated feed-forward; an embedding and a head, one table
@@ -96,7 +96,8 @@ def main():
     print(f'func.func @main(%ids: {IDS} {{tp.name = "input_ids"}}, %labels: {IDS} {{tp.name = "labels"}}) '
           f'-> (tensor<f32> {{tp.loss, tp.name = "loss_sum"}}) {{')
     print(f'  %table = tp.parameter "model.embed_tokens.weight" : {of(V, H)}')
-    print(f'  %embedded = nn.embedding %ids, %table : ({IDS}, {of(V, H)}) -> {X} loc("embedding")')
+    padding = f" {{padding_row = {SIZES['padding']} : i64}}" if "padding" in SIZES else ""
+    print(f'  %embedded = nn.embedding %ids, %table{padding} : ({IDS}, {of(V, H)}) -> {X} loc("embedding")')
     print("  %zero = arith.constant 0 : index")
     print(f"  %cos, %sin = nn.rotary_table offset %zero {{inv_freq = dense<[{frequencies}]> : {of(D // 2, type='f32')}}} : {table}, {table}")
     layers()

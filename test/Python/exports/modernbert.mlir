@@ -3,7 +3,7 @@ module {
     %cos5, %sin6 = nn.rotary_table {attention_scaling = 1.00000000000000000e+00 : f64, inv_freq = dense<[1.000000000e+00, 2.236067951e-01, 5.000000075e-02, 1.118034031e-02, 2.499999944e-03, 5.590170040e-04, 1.250000059e-04, 2.795085129e-05]> : tensor<8xf32>} : tensor<16x8xf32>, tensor<16x8xf32> loc("rotary_emb")
     %cos39, %sin40 = nn.rotary_table {attention_scaling = 1.00000000000000000e+00 : f64, inv_freq = dense<[1.000000000e+00, 3.162277639e-01, 1.000000015e-01, 3.162277862e-02, 9.999999776e-03, 3.162277862e-03, 1.000000047e-03, 3.162277862e-04]> : tensor<8xf32>} : tensor<16x8xf32>, tensor<16x8xf32> loc("rotary_emb")
     %p1 = tp.parameter "embeddings.tok_embeddings.weight" : tensor<97x64xf32> loc("embeddings.tok_embeddings.weight")
-    %2 = nn.embedding %arg0, %p1 : (tensor<1x16xi64>, tensor<97x64xf32>) -> tensor<1x16x64xf32> loc("embeddings.tok_embeddings")
+    %2 = nn.embedding %arg0, %p1 {padding_row = 0 : i64} : (tensor<1x16xi64>, tensor<97x64xf32>) -> tensor<1x16x64xf32> loc("embeddings.tok_embeddings")
     %p3 = tp.parameter "embeddings.norm.weight" : tensor<64xf32> loc("embeddings.norm.weight")
     %4 = nn.layer_norm %2, %p3 {epsilon = 1.00000000000000008e-05 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("embeddings.norm")
     %p7 = tp.parameter "layers.0.attn.Wqkv.weight" source <shape = [192, 64], offsets = [0, 0], permutation = [0, 1]> : tensor<64x64xf32> loc("layers.0.attn.Wqkv.weight")

@@ -1,7 +1,7 @@
 module {
   func.func @main(%arg0: tensor<2x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}) -> (tensor<2x16x97xf32> {tp.name = "logits"}) {
     %p1 = tp.parameter "model.decoder.embed_tokens.weight" alternatives ["lm_head.weight"] : tensor<97x64xf32> loc("model.decoder.embed_tokens.weight")
-    %2 = nn.embedding %arg0, %p1 : (tensor<2x16xi64>, tensor<97x64xf32>) -> tensor<2x16x64xf32> loc("model.decoder.embed_tokens")
+    %2 = nn.embedding %arg0, %p1 {padding_row = 1 : i64} : (tensor<2x16xi64>, tensor<97x64xf32>) -> tensor<2x16x64xf32> loc("model.decoder.embed_tokens")
     %p3 = tp.parameter "model.decoder.embed_positions.weight" source <shape = [66, 64], offsets = [2, 0], permutation = [0, 1]> : tensor<16x64xf32> loc("model.decoder.embed_positions.weight")
     %7 = tensor.empty() : tensor<2x16x64xf32> loc("model.decoder")
     %9 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%2, %p3 : tensor<2x16x64xf32>, tensor<16x64xf32>) outs(%7 : tensor<2x16x64xf32>) {

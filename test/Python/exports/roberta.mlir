@@ -55,7 +55,7 @@ module attributes {tp.ignored_tensors = ["pooler.dense.weight", "pooler.dense.bi
       linalg.yield %s46 : i64
     } -> tensor<1x16xi64> loc("embeddings")
     %p48 = tp.parameter "embeddings.word_embeddings.weight" : tensor<97x64xf32> loc("embeddings.word_embeddings.weight")
-    %49 = nn.embedding %arg0, %p48 : (tensor<1x16xi64>, tensor<97x64xf32>) -> tensor<1x16x64xf32> loc("embeddings.word_embeddings")
+    %49 = nn.embedding %arg0, %p48 {padding_row = 1 : i64} : (tensor<1x16xi64>, tensor<97x64xf32>) -> tensor<1x16x64xf32> loc("embeddings.word_embeddings")
     %p50 = tp.parameter "embeddings.token_type_embeddings.weight" source <shape = [2, 64], offsets = [0, 0], permutation = [0, 1]> : tensor<1x64xf32> loc("embeddings.token_type_embeddings.weight")
     %54 = tensor.empty() : tensor<1x16x64xf32> loc("embeddings")
     %56 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (0, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%49, %p50 : tensor<1x16x64xf32>, tensor<1x64xf32>) outs(%54 : tensor<1x16x64xf32>) {
@@ -64,7 +64,7 @@ module attributes {tp.ignored_tensors = ["pooler.dense.weight", "pooler.dense.bi
       linalg.yield %s55 : f32
     } -> tensor<1x16x64xf32> loc("embeddings")
     %p57 = tp.parameter "embeddings.position_embeddings.weight" : tensor<64x64xf32> loc("embeddings.position_embeddings.weight")
-    %58 = nn.embedding %47, %p57 : (tensor<1x16xi64>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("embeddings.position_embeddings")
+    %58 = nn.embedding %47, %p57 {padding_row = 1 : i64} : (tensor<1x16xi64>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("embeddings.position_embeddings")
     %59 = arith.addf %56, %58 : tensor<1x16x64xf32> loc("embeddings")
     %p60 = tp.parameter "embeddings.LayerNorm.weight" : tensor<64xf32> loc("embeddings.LayerNorm.weight")
     %p61 = tp.parameter "embeddings.LayerNorm.bias" : tensor<64xf32> loc("embeddings.LayerNorm.bias")

@@ -1,7 +1,7 @@
 module {
   func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 259>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>}, %arg2: tensor<1x16xi64> {tp.name = "token_type_ids", tp.range = array<i64: 0, 2>}) -> (tensor<1x16x48xf32> {tp.name = "last_hidden_state"}) {
     %p1 = tp.parameter "embeddings.word_embeddings.weight" : tensor<259x48xf32> loc("embeddings.word_embeddings.weight")
-    %2 = nn.embedding %arg0, %p1 : (tensor<1x16xi64>, tensor<259x48xf32>) -> tensor<1x16x48xf32> loc("embeddings.word_embeddings")
+    %2 = nn.embedding %arg0, %p1 {padding_row = 0 : i64} : (tensor<1x16xi64>, tensor<259x48xf32>) -> tensor<1x16x48xf32> loc("embeddings.word_embeddings")
     %p3 = tp.parameter "embeddings.token_type_embeddings.weight" : tensor<2x48xf32> loc("embeddings.token_type_embeddings.weight")
     %4 = nn.embedding %arg2, %p3 : (tensor<1x16xi64>, tensor<2x48xf32>) -> tensor<1x16x48xf32> loc("embeddings.token_type_embeddings")
     %5 = arith.addf %2, %4 : tensor<1x16x48xf32> loc("embeddings")
