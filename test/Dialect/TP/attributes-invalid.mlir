@@ -85,8 +85,23 @@ func.func private @f() attributes {tp.comm_budget = 3}
 
 // -----
 
-// expected-error@+1 {{expected 'none', a count or bytes for 'all_reduce'}}
+// expected-error@+1 {{expected 'none', 'unlimited', a count or bytes for 'all_reduce'}}
 func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce>}
+
+// -----
+
+// expected-error@+1 {{expected count of at least 0 for 'all_reduce', got -1}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce count -1 bytes 8>}
+
+// -----
+
+// expected-error@+1 {{expected bytes of at least 0 for 'any', got -8}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<any bytes -8>}
+
+// -----
+
+// expected-error@+1 {{expected each kind once, got 'any' twice}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<any count 1, all_reduce none, any unlimited>}
 
 // -----
 
