@@ -90,7 +90,8 @@ InFlightDiagnostic BudgetCheck::begin(CollectiveOpInterface culprit) {
   std::string place = toString(culprit->getLoc());
   if (!culprit->getLoc()->findInstanceOf<FileLineColLoc>() && !place.empty())
     diagnostic << "at " << place << " ";
-  return diagnostic << "exceeds the communication budget: expected ";
+  diagnostic << "exceeds the communication budget: expected ";
+  return diagnostic;
 }
 
 void BudgetCheck::expect(InFlightDiagnostic &diagnostic, CommLimitAttr limit) {
