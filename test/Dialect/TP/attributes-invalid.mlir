@@ -90,6 +90,13 @@ func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce>}
 
 // -----
 
+// expected-error@+1 {{'func.func' op expected tp.comm_budget on a public function or tp.repeat, got it on a private function, whose calls are inlined: give the budget to the function that calls it}}
+func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 1>} {
+  return %x : tensor<8xf32>
+}
+
+// -----
+
 // expected-error@+1 {{expected count of at least 0 for 'all_reduce', got -1}}
 func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce count -1 bytes 8>}
 
