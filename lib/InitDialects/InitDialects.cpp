@@ -29,9 +29,9 @@ void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllExtensions(registry);
   registry.insert<TPDialect, nn::NNDialect>();
   // It has the folds that go before upstream's wrong ones.
-  registry.addExtension(+[](mlir::MLIRContext *context,
-                            mlir::tensor::TensorDialect *) {
-    context->getOrLoadDialect<TPDialect>();
-  });
+  registry.addExtension(
+      +[](mlir::MLIRContext *context, mlir::tensor::TensorDialect *) {
+        context->getOrLoadDialect<TPDialect>();
+      });
   nn::registerUpstreamDecompositions(registry);
 }

@@ -34,9 +34,9 @@ linalg::GenericOp tp::buildPaddingMask(OpBuilder &builder, Location loc,
   MLIRContext *context = builder.getContext();
   auto type = cast<RankedTensorType>(local.getType());
   unsigned rank = type.getRank();
-  Value position = RankOp::create(builder, loc, builder.getIndexType(),
-                                  meshSymbol,
-                                  getAxisListAttr(context, mesh, axes));
+  Value position =
+      RankOp::create(builder, loc, builder.getIndexType(), meshSymbol,
+                     getAxisListAttr(context, mesh, axes));
   Value offset = arith::MulIOp::create(
       builder, loc, position,
       arith::ConstantIndexOp::create(builder, loc, type.getDimSize(mask.dim)));
@@ -61,7 +61,8 @@ linalg::GenericOp tp::buildPaddingMask(OpBuilder &builder, Location loc,
       });
 }
 
-/// The dimension whose padding `generic` overwrites past `end`, if it is a mask.
+/// The dimension whose padding `generic` overwrites past `end`, if it is a
+/// mask.
 static std::optional<unsigned> matchMask(linalg::GenericOp generic,
                                          int64_t &end) {
   auto isIdentity = [](AffineMap map) { return map.isIdentity(); };

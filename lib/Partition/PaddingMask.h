@@ -28,14 +28,15 @@ struct Mask {
 /// select by global position does it, so that no NaN of the padding gets
 /// through. `axes` cut the dimension. The result has the type of `local` and
 /// neither a sharding nor a rule.
-mlir::linalg::GenericOp
-buildPaddingMask(mlir::OpBuilder &builder, mlir::Location loc,
-                 mlir::Value local, const Mask &mask, int64_t size,
-                 mlir::FlatSymbolRefAttr meshSymbol, const Mesh &mesh,
-                 llvm::ArrayRef<AxisRef> axes);
+mlir::linalg::GenericOp buildPaddingMask(mlir::OpBuilder &builder,
+                                         mlir::Location loc, mlir::Value local,
+                                         const Mask &mask, int64_t size,
+                                         mlir::FlatSymbolRefAttr meshSymbol,
+                                         const Mesh &mesh,
+                                         llvm::ArrayRef<AxisRef> axes);
 
-/// The value that a mask made `value` of; null if none did. `value` is a part of
-/// a tensor of `shape`, in which the mask leaves every element as it is.
+/// The value that a mask made `value` of; null if none did. `value` is a part
+/// of a tensor of `shape`, in which the mask leaves every element as it is.
 mlir::Value getMaskedValue(mlir::Value value, llvm::ArrayRef<int64_t> shape);
 
 } // namespace tp

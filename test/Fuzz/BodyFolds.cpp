@@ -68,8 +68,8 @@ BodyProgram::Slice BodyProgram::drawSlice(ArrayRef<int64_t> shape) {
   Slice slice;
   for (int64_t size : shape) {
     int64_t count = chance(40) ? 1 : 1 + below(size);
-    int64_t step = 1 + below(3), most = (size - 1) / std::max<int64_t>(
-                                                        count - 1, 1);
+    int64_t step = 1 + below(3),
+            most = (size - 1) / std::max<int64_t>(count - 1, 1);
     if (count > 1)
       step = std::min(step, most);
     int64_t last = count == 1 ? 0 : (count - 1) * step;

@@ -51,8 +51,7 @@ Frame::Shape BodyProgram::drawUneven(unsigned &cutDim) {
   cutDim = below(shape.size());
   do
     shape[cutDim] = 2 + below(16);
-  while (shape[cutDim] % ranks == 0 ||
-         (shape[cutDim] < ranks && !chance(5)));
+  while (shape[cutDim] % ranks == 0 || (shape[cutDim] < ranks && !chance(5)));
   return shape;
 }
 
@@ -134,9 +133,9 @@ static SmallVector<Value> combineWithPlace(Frame &frame, ValueRange outs,
         builder, loc,
         frame.oneOf({arith::CmpIPredicate::sgt, arith::CmpIPredicate::ult}),
         term, outs[0]);
-  Value at = arith::IndexCastOp::create(
-      builder, loc, outs[1].getType(),
-      linalg::IndexOp::create(builder, loc, loop));
+  Value at =
+      arith::IndexCastOp::create(builder, loc, outs[1].getType(),
+                                 linalg::IndexOp::create(builder, loc, loop));
   return {arith::SelectOp::create(builder, loc, better, term, outs[0]),
           arith::SelectOp::create(builder, loc, better, at, outs[1])};
 }

@@ -268,9 +268,9 @@ Attribute CommLimitAttr::parse(AsmParser &parser, Type) {
     if (parser.parseInteger(number))
       return failure();
     if (number < 0)
-      return parser.emitError(at) << "expected " << keyword
-                                  << " of at least 0 for '" << kind << "', got "
-                                  << number;
+      return parser.emitError(at)
+             << "expected " << keyword << " of at least 0 for '" << kind
+             << "', got " << number;
     return success();
   };
   if (succeeded(parser.parseOptionalKeyword("none"))) {

@@ -3,10 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Patterns on upstream operations that the canonicalizer tries before upstream's
-// own, because those of MLIR 22 change what a program computes. They belong to
-// the dialect, so that they are there wherever a canonicalizer runs: in the
-// inliner, in a pipeline, or as --canonicalize. docs/Rationale.md lists them.
+// Patterns on upstream operations that the canonicalizer tries before
+// upstream's own, because those of MLIR 22 change what a program computes. They
+// belong to the dialect, so that they are there wherever a canonicalizer runs:
+// in the inliner, in a pipeline, or as --canonicalize. docs/Rationale.md lists
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,13 +54,13 @@ struct FoldSliceOperands : OpRewritePattern<tensor::ExtractSliceOp> {
     SmallVector<OpFoldResult> strides = op.getMixedStrides();
     bool isFolded =
         succeeded(foldDynamicIndexList(offsets, /*onlyNonNegative=*/true));
-    isFolded |= succeeded(foldDynamicIndexList(sizes, /*onlyNonNegative=*/true));
+    isFolded |=
+        succeeded(foldDynamicIndexList(sizes, /*onlyNonNegative=*/true));
     isFolded |= succeeded(foldDynamicIndexList(strides));
     // What is out of bounds stays as it is, for its user to see.
-    if (!isFolded ||
-        !verifyInBoundsSlice(op.getSourceType().getShape(), offsets, sizes,
-                             strides)
-             .isValid)
+    if (!isFolded || !verifyInBoundsSlice(op.getSourceType().getShape(),
+                                          offsets, sizes, strides)
+                          .isValid)
       return failure();
     SmallVector<int64_t> staticOffsets, staticSizes, staticStrides;
     SmallVector<Value> dynamicOffsets, dynamicSizes, dynamicStrides;
