@@ -13,6 +13,7 @@
 #include "tp/Partition/Derive.h"
 #include "tp/Resolve/Provenance.h"
 #include "tp/Support/Bytes.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tp {
 #define GEN_PASS_DEF_VERIFYCOLLECTIVES
@@ -21,13 +22,6 @@ namespace tp {
 
 using namespace mlir;
 using namespace tp;
-
-/// "1 call of tp.all_reduce"
-static std::string countCalls(int64_t count, StringRef kind) {
-  std::string calls = std::to_string(count) + (count == 1 ? " call" : " calls");
-  return kind == "any" ? calls + " of any collective"
-                       : calls + " of tp." + kind.str();
-}
 
 /// How often `op` runs each time that the body of `scope` does.
 static int64_t getRunsWithin(Operation *op, Operation *scope) {
@@ -39,13 +33,107 @@ static int64_t getRunsWithin(Operation *op, Operation *scope) {
   return runs;
 }
 
-static LogicalResult checkLimit(Operation *scope, CommLimitAttr limit,
-                                ArrayRef<CollectiveOpInterface> collectives) {
-  StringRef kind = limit.getKind().getValue();
+namespace {
+/// The budget of a function or a repeated layer.
+class BudgetCheck {
+public:
+  BudgetCheck(Operation *scope, CommBudgetAttr budget);
+  LogicalResult run();
+
+private:
+  LogicalResult check(CommLimitAttr limit, bool isListed);
+  InFlightDiagnostic begin(CollectiveOpInterface culprit);
+  void expect(InFlightDiagnostic &diagnostic, CommLimitAttr limit);
+  void explain(InFlightDiagnostic &diagnostic, CollectiveOpInterface culprit,
+               bool isListed);
+
+  static StringRef kindOf(CollectiveOpInterface op) {
+    return op.getRow().operation;
+  }
+  bool isFor(CommLimitAttr limit, CollectiveOpInterface op) const {
+    StringRef kind = limit.getKind().getValue();
+    return kind == "any" ? !listed.contains(kindOf(op)) : kind == kindOf(op);
+  }
+  /// "tp.all_reduce", "any collective", or "any other collective" in a list.
+  std::string name(CommLimitAttr limit) const {
+    StringRef kind = limit.getKind().getValue();
+    if (kind != "any")
+      return "tp." + kind.str();
+    return listed.empty() ? "any collective" : "any other collective";
+  }
+  /// "1 call of tp.all_reduce"
+  std::string countCalls(int64_t count, CommLimitAttr limit) const {
+    return std::to_string(count) + (count == 1 ? " call of " : " calls of ") +
+           name(limit);
+  }
+
+  Operation *scope;
+  CommBudgetAttr budget;
+  /// The kinds with a limit of their own; `any` is for the others.
+  llvm::StringSet<> listed;
+  SmallVector<CollectiveOpInterface> collectives;
+};
+} // namespace
+
+BudgetCheck::BudgetCheck(Operation *scope, CommBudgetAttr budget)
+    : scope(scope), budget(budget) {
+  for (CommLimitAttr limit : budget.getLimits())
+    if (limit.getKind().getValue() != "any")
+      listed.insert(limit.getKind().getValue());
+  scope->walk<WalkOrder::PreOrder>(
+      [&](CollectiveOpInterface op) { collectives.push_back(op); });
+}
+
+InFlightDiagnostic BudgetCheck::begin(CollectiveOpInterface culprit) {
+  InFlightDiagnostic diagnostic = culprit->emitOpError();
+  // Locations in a file are printed before the text anyway.
+  std::string place = toString(culprit->getLoc());
+  if (!culprit->getLoc()->findInstanceOf<FileLineColLoc>() && !place.empty())
+    diagnostic << "at " << place << " ";
+  diagnostic << "exceeds the communication budget: expected ";
+  return diagnostic;
+}
+
+void BudgetCheck::expect(InFlightDiagnostic &diagnostic, CommLimitAttr limit) {
+  if (limit.getCount() == 0) {
+    std::string all = name(limit);
+    StringRef what = all;
+    what.consume_front("any ");
+    diagnostic << "no " << what;
+    return;
+  }
+  if (limit.getCount() > 0)
+    diagnostic << "at most " << countCalls(limit.getCount(), limit);
+  if (limit.getBytes() < 0)
+    return;
+  if (limit.getCount() > 0)
+    diagnostic << " and " << limit.getBytes() << " bytes";
+  else
+    diagnostic << "at most " << limit.getBytes() << " bytes of " << name(limit);
+}
+
+void BudgetCheck::explain(InFlightDiagnostic &diagnostic,
+                          CollectiveOpInterface culprit, bool isListed) {
+  LedgerAttr entry = culprit.getLedgerEntry();
+  diagnostic << "; its cause is: " << entry.getCause().getValue();
+  StringRef annotation = entry.getAnnotation().getValue();
+  if (annotation != "none" && !annotation.empty())
+    diagnostic << "; without the annotation '" << annotation
+               << "' it is not needed";
+  Diagnostic &note = diagnostic.attachNote(scope->getLoc());
+  note << "the budget of this "
+       << (isa<RepeatOp>(scope) ? "repeated layer" : "function") << " is "
+       << budget;
+  if (!isListed)
+    note << ", which forbids what it does not list; '" << kindOf(culprit)
+         << " unlimited' in it, or 'any unlimited' for all others, allows it";
+}
+
+LogicalResult BudgetCheck::check(CommLimitAttr limit, bool isListed) {
   int64_t count = 0, bytes = 0;
   CollectiveOpInterface culprit;
   for (CollectiveOpInterface op : collectives) {
-    if (kind != "any" && kind != StringRef(op.getRow().operation))
+    if (!isFor(limit, op))
       continue;
     int64_t runs = getRunsWithin(op, scope);
     count += beginsCall(op) ? runs : 0;
@@ -57,34 +145,34 @@ static LogicalResult checkLimit(Operation *scope, CommLimitAttr limit,
   }
   if (!culprit)
     return success();
-  LedgerAttr entry = culprit.getLedgerEntry();
-  InFlightDiagnostic diagnostic = culprit->emitOpError();
-  // Locations in a file are printed before the text anyway.
-  std::string place = toString(culprit->getLoc());
-  if (!culprit->getLoc()->findInstanceOf<FileLineColLoc>() && !place.empty())
-    diagnostic << "at " << place << " ";
-  diagnostic << "exceeds the communication budget: expected ";
-  bool isNone = limit.getCount() == 0;
-  if (isNone)
-    diagnostic << "no " << (kind == "any" ? "collective" : "tp." + kind.str());
-  else if (limit.getCount() >= 0)
-    diagnostic << "at most " << countCalls(limit.getCount(), kind);
-  if (!isNone && limit.getBytes() >= 0)
-    diagnostic << (limit.getCount() >= 0 ? " and " : "at most ")
-               << limit.getBytes() << " bytes"
-               << (limit.getCount() >= 0 ? std::string()
-                                         : " of tp." + kind.str());
-  diagnostic << ", got " << countCalls(count, kind) << " and " << bytes
-             << " bytes; its cause is: " << entry.getCause().getValue();
-  StringRef annotation = entry.getAnnotation().getValue();
-  if (annotation != "none" && !annotation.empty())
-    diagnostic << "; without the annotation '" << annotation
-               << "' it is not needed";
-  diagnostic.attachNote(scope->getLoc())
-      << "the budget of this "
-      << (isa<RepeatOp>(scope) ? "repeated layer" : "function") << " is "
-      << scope->getAttr(TPDialect::getCommBudgetAttrName());
+  InFlightDiagnostic diagnostic = begin(culprit);
+  expect(diagnostic, limit);
+  diagnostic << ", got " << countCalls(count, limit) << " and " << bytes
+             << " bytes";
+  explain(diagnostic, culprit, isListed);
   return diagnostic;
+}
+
+LogicalResult BudgetCheck::run() {
+  bool hasAny = false;
+  for (CommLimitAttr limit : budget.getLimits()) {
+    hasAny |= limit.getKind().getValue() == "any";
+    if (failed(check(limit, /*isListed=*/true)))
+      return failure();
+  }
+  if (hasAny)
+    return success();
+  // What is not listed is forbidden, each kind by its own name.
+  for (CollectiveOpInterface op : collectives) {
+    if (listed.contains(kindOf(op)))
+      continue;
+    auto none = CommLimitAttr::get(
+        scope->getContext(), StringAttr::get(scope->getContext(), kindOf(op)),
+        0, 0);
+    if (failed(check(none, /*isListed=*/false)))
+      return failure();
+  }
+  return success();
 }
 
 static LogicalResult checkBudgets(ModuleOp module) {
@@ -93,13 +181,7 @@ static LogicalResult checkBudgets(ModuleOp module) {
         TPDialect::getCommBudgetAttrName());
     if (!budget)
       return WalkResult::advance();
-    SmallVector<CollectiveOpInterface> collectives;
-    scope->walk<WalkOrder::PreOrder>(
-        [&](CollectiveOpInterface op) { collectives.push_back(op); });
-    for (CommLimitAttr limit : budget.getLimits())
-      if (failed(checkLimit(scope, limit, collectives)))
-        return WalkResult::interrupt();
-    return WalkResult::advance();
+    return WalkResult(BudgetCheck(scope, budget).run());
   });
   return failure(walk.wasInterrupted());
 }

@@ -9,6 +9,7 @@
 
 #include "tp/InitDialects.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -27,5 +28,10 @@ void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<TPDialect, nn::NNDialect>();
+  // It has the folds that go before upstream's wrong ones.
+  registry.addExtension(
+      +[](mlir::MLIRContext *context, mlir::tensor::TensorDialect *) {
+        context->getOrLoadDialect<TPDialect>();
+      });
   nn::registerUpstreamDecompositions(registry);
 }

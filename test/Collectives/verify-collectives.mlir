@@ -22,3 +22,15 @@ func.func @main(%x: tensor<8x64xf32> {tp.sharding = #whole}) -> (tensor<8x64xf32
   }
   return %r : tensor<8x64xf32>
 }
+
+// What is not listed has the limit of `any`: none here, but for the one kind.
+// CHECK: @rest
+// CHECK-SAME: tp.comm_budget = #tp.comm_budget<all_gather none, any unlimited>
+func.func @rest(%x: tensor<8x64xf32> {tp.sharding = #whole}) -> (tensor<8x64xf32> {tp.sharding = #whole})
+    attributes {tp.comm_budget = #tp.comm_budget<all_gather none, any unlimited>} {
+  %up = tp.parameter "up.weight" {tp.shardings = [#column]} : tensor<256x64xf32>
+  %down = tp.parameter "down.weight" {tp.shardings = [#row]} : tensor<64x256xf32>
+  %0 = nn.linear %x, %up : (tensor<8x64xf32>, tensor<256x64xf32>) -> tensor<8x256xf32>
+  %1 = nn.linear %0, %down : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+  return %1 : tensor<8x64xf32>
+}

@@ -23,12 +23,22 @@ namespace tp::fuzz {
 mlir::OwningOpRef<mlir::ModuleOp> makeBodyProgram(mlir::MLIRContext *context,
                                                   uint64_t seed);
 
+/// Reductions over a dimension that the ranks do not divide.
+mlir::OwningOpRef<mlir::ModuleOp> makeUnevenProgram(mlir::MLIRContext *context,
+                                                    uint64_t seed);
+
+/// Chains of tensor operations that canonicalisation folds.
+mlir::OwningOpRef<mlir::ModuleOp> makeFoldProgram(mlir::MLIRContext *context,
+                                                  uint64_t seed);
+
 class BodyLoops;
 
 class BodyProgram : public Frame {
 public:
   using Frame::Frame;
   mlir::OwningOpRef<mlir::ModuleOp> make();
+  mlir::OwningOpRef<mlir::ModuleOp> makeUneven();
+  mlir::OwningOpRef<mlir::ModuleOp> makeFolds();
 
 private:
   using Value = mlir::Value;
@@ -142,6 +152,33 @@ private:
   Value parameterOfBoth(RepeatOp loop, mlir::Type type);
   Value call(Value value);
   Value keepingType(Value value);
+
+  //===-- Uneven reductions (BodyUneven.cpp) ------------------------------===//
+  Type unevenElement();
+  Shape drawUneven(unsigned &cutDim);
+  Value unevenSource(llvm::ArrayRef<int64_t> shape, Type element, unsigned dim);
+  Value unevenMap(llvm::ArrayRef<int64_t> shape, Type element);
+  Value unevenReduction(llvm::ArrayRef<int64_t> shape, unsigned dim);
+  Value unevenSpread(Value reduced, llvm::ArrayRef<int64_t> shape);
+
+  //===-- Chains that fold (BodyFolds.cpp) --------------------------------===//
+  struct Slice {
+    Shape from, sizes, steps;
+  };
+  mlir::OpFoldResult foldedIndex(int64_t number);
+  llvm::SmallVector<mlir::OpFoldResult>
+  foldedIndices(llvm::ArrayRef<int64_t> numbers);
+  Shape withoutSomeOnes(llvm::ArrayRef<int64_t> shape);
+  Slice drawSlice(llvm::ArrayRef<int64_t> shape);
+  Value foldedSource(llvm::ArrayRef<int64_t> shape, Type element);
+  Value foldedSlice(Value value);
+  Value foldedInsert(Value value);
+  Value foldedPad(Value value);
+  Value foldedReshape(Value value);
+  Value foldedTranspose(Value value);
+  Value foldedBroadcast(Value value);
+  Value foldedScalar(Value value);
+  Value foldable(Value value);
 
   void addOperation();
   void addSingle();

@@ -40,17 +40,21 @@ void Frame::makeMesh() {
       axes = {{"dp", 4}, {"tp", 2}};
     }
   int64_t ranks = 1;
-  SmallVector<MeshAxisAttr> attributes;
-  for (const Mesh::Axis &axis : axes) {
+  for (const Mesh::Axis &axis : axes)
     ranks *= axis.size;
-    attributes.push_back(MeshAxisAttr::get(
-        context, builder.getStringAttr(axis.name), axis.size));
-  }
   SmallVector<int64_t> order;
   if (chance(30)) {
     for (int64_t i = 0; i < ranks; ++i)
       order.insert(order.begin() + below(i + 1), i);
   }
+  makeMesh(axes, order);
+}
+
+void Frame::makeMesh(ArrayRef<Mesh::Axis> axes, ArrayRef<int64_t> order) {
+  SmallVector<MeshAxisAttr> attributes;
+  for (const Mesh::Axis &axis : axes)
+    attributes.push_back(MeshAxisAttr::get(
+        context, builder.getStringAttr(axis.name), axis.size));
   mesh = Mesh(axes, order);
   auto op = MeshOp::create(builder, loc, builder.getStringAttr("mesh"),
                            MeshAttr::get(context, attributes, order));

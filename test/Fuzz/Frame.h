@@ -41,6 +41,8 @@ public:
   }
 
   void makeMesh();
+  void makeMesh(llvm::ArrayRef<Mesh::Axis> axes,
+                llvm::ArrayRef<int64_t> order = {});
   /// A sharding that a tensor of `shape` may have; null if chance gave none.
   /// With `full`, no shard is empty.
   ShardingAttr someSharding(llvm::ArrayRef<int64_t> shape, bool full = true);

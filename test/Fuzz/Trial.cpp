@@ -30,7 +30,9 @@ StringRef stringify(Outcome outcome) { return outcomeWords[size_t(outcome)]; }
 const Generator *findGenerator(StringRef name) {
   static const Generator generators[] = {
       {"transformers", makeRandomProgram, false},
-      {"bodies", makeBodyProgram, true}};
+      {"bodies", makeBodyProgram, true},
+      {"uneven", makeUnevenProgram, true},
+      {"folds", makeFoldProgram, true}};
   for (const Generator &generator : generators)
     if (generator.name == name)
       return &generator;

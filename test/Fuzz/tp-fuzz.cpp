@@ -184,7 +184,8 @@ int main(int argc, char **argv) {
   cl::OptionCategory category("tp-fuzz options");
   cl::opt<std::string> generatorName(
       "generator", cl::init("transformers"), cl::cat(category),
-      cl::desc("What programs: transformers (default) or bodies"));
+      cl::desc(
+          "What programs: transformers (default), bodies, uneven or folds"));
   cl::opt<uint64_t> first("seed", cl::init(1), cl::cat(category),
                           cl::desc("Seed of the first program"));
   cl::opt<unsigned> programs("programs", cl::init(1), cl::cat(category),
@@ -209,8 +210,9 @@ int main(int argc, char **argv) {
                               "Random programs, meshes and annotations\n");
   const Generator *generator = findGenerator(generatorName);
   if (!generator) {
-    llvm::errs() << "expected --generator transformers or bodies, got "
-                 << generatorName << "\n";
+    llvm::errs()
+        << "expected --generator transformers, bodies, uneven or folds, got "
+        << generatorName << "\n";
     return 2;
   }
   std::vector<std::string> words(stages.begin(), stages.end());

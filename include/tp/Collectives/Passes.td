@@ -263,7 +263,8 @@ def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
     What `tp-verify-partitioned` checks, and every `tp.comm_budget` on functions
     and repeated layers. A budget that is exceeded is an error at the first
     collective that exceeds it, which names the kind, the count or bytes, the
-    cause, and the annotation that led to it.
+    cause, and the annotation that led to it. A budget forbids the kinds that it
+    does not list, unless it has a limit for `any`.
 
     Before:
     ```mlir
@@ -272,7 +273,7 @@ def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
     tp.mesh @mesh <["tp"=2]>
     func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col})
         -> (tensor<8x64xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #rep})
-        attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 1, all_gather none>} {
+        attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 1>} {
       %a = tp.all_gather %x dim 1 over @mesh ["tp"] {from = #col, to = #rep, ledger = #tp.ledger<0, cause = "result 0 is replicated", annotation = "x dim 1 on \22tp\22", pass = "tp-insert-reshards">} : tensor<8x32xf32> -> tensor<8x64xf32>
       return %a : tensor<8x64xf32>
     }
@@ -281,7 +282,8 @@ def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
     ```
     error: 'tp.all_gather' op exceeds the communication budget: expected no tp.all_gather, got 1 call of tp.all_gather and 2048 bytes;
       its cause is: result 0 is replicated; without the annotation 'x dim 1 on "tp"' it is not needed
-    note: the budget of this function is #tp.comm_budget<all_reduce count 1, all_gather none>
+    note: the budget of this function is #tp.comm_budget<all_reduce count 1>, which forbids what it does not list;
+      'all_gather unlimited' in it, or 'any unlimited' for all others, allows it
     ```
   }];
 }

@@ -14,7 +14,8 @@ from ._movement import permuted
 from ._pointwise import pointwise
 from ._reduce import linear
 from ._text import tensor
-from ._trace import Unsupported, aten, kind_of, shape_of, without_widening
+from ._trace import aten, kind_of, shape_of, without_widening
+from ._types import Unsupported
 from ._values import Constant, Tensor, Value
 from ._views import View
 

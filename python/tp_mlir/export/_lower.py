@@ -9,11 +9,13 @@ written in the graph's order. All operations without a form are collected and re
 """
 
 import torch
+from torch.utils import _pytree
 
 from . import _text
 from .._errors import InputError
 from ._emit import Emitter
-from ._trace import KINDS, Unsupported, kind_of, line_of, path_of, shape_of
+from ._trace import kind_of, line_of, path_of, shape_of
+from ._types import KINDS, Unsupported, expect_dense, expect_kind
 from ._values import Constant, Parameter, Tensor, Value
 from ._views import View
 
@@ -51,15 +53,22 @@ class Lowering:
         self.masks, self.rotations, self.rotary_tables = {}, {}, {}
 
     def get(self, operand):
-        """The Value or Constant of a node; anything else as it is."""
+        """The Value or Constant of a node; anything else as it is. Unsupported if a constant is
+        of a type that programs have not."""
         if not isinstance(operand, torch.fx.Node):
             return operand
         if operand in self.traced.constants:
             data = self.traced.constants[operand]
             if isinstance(data, (tuple, list)):
-                return [Constant(part, KINDS[part.dtype]) for part in data]
-            return Constant(data, KINDS[data.dtype])
+                return [self._constant(operand, part) for part in data]
+            return self._constant(operand, data)
         return self.values[operand]
+
+    def _constant(self, node, data):
+        names = sorted(self.traced.origins.get(node, ()))
+        subject = f"constant {', '.join(names)}" if names else "a constant"
+        expect_dense(data, subject)
+        return Constant(data, expect_kind(data.dtype, subject))
 
     def constant(self, operand):
         """The tensor that a node always is, or None."""
@@ -69,6 +78,13 @@ class Lowering:
         matches, needed = self._find_needed()
         arguments = self._arguments(needed)
         problems = {}
+
+        def note(problem, node):
+            subject = problem.subject or node.target
+            # What is no operation is found where it is read.
+            place = node if node.op == "call_function" else next(iter(node.users), node)
+            problems.setdefault(f"{subject}: {problem}", []).append(place)
+
         for node in self.traced.nodes:
             if node not in needed or node.op == "output":
                 continue
@@ -81,8 +97,13 @@ class Lowering:
                 else:
                     self.values[node] = self._lower(node)
             except Unsupported as problem:
-                problems.setdefault(f"{node.target}: {problem}", []).append(node)
+                note(problem, node)
                 self._stand_in(node)
+        for _, node in self.traced.outputs:
+            try:
+                self.get(node)
+            except Unsupported as problem:
+                note(problem, node)
         if problems:
             raise _unsupported(problems)
         self.emitter.place = ""
@@ -108,7 +129,9 @@ class Lowering:
         return matches, needed
 
     def _match(self, node):
-        if node.op != "call_function":
+        values = _pytree.tree_leaves(node.meta.get("val"))
+        if node.op != "call_function" or any(
+                isinstance(value, torch.Tensor) and value.dtype not in KINDS for value in values):
             return None
         try:
             return next((m for m in (p(self, node) for p in PATTERNS) if m), None)
@@ -119,15 +142,18 @@ class Lowering:
         function = TABLE.get(node.target)
         if function is None:
             raise Unsupported("is not in the table")
+        numbers = _pytree.tree_leaves((node.args, node.kwargs))
+        if any(isinstance(number, complex) for number in numbers):
+            raise Unsupported("a complex number; write its real and imaginary part apart")
         return function(self, node, *node.args, **node.kwargs)
 
     def _placeholder(self, node):
         if node in self.values:
             return
         name = self.traced.parameters[node]
-        shape = shape_of(node)
+        shape, kind = shape_of(node), expect_kind(node.meta["val"].dtype, name)
         source = Parameter(name, shape, (0,) * len(shape), shape)
-        self.values[node] = Value(source, View.of(shape), kind_of(node))
+        self.values[node] = Value(source, View.of(shape), kind)
 
     def _stand_in(self, node):
         """Something of the node's type, so that the operations after it are tried too."""

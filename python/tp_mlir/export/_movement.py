@@ -10,7 +10,8 @@ import numpy
 
 from . import _text
 from ._lower import lowers
-from ._trace import Unsupported, aten, kind_of, shape_of
+from ._trace import aten, kind_of, shape_of
+from ._types import Unsupported
 from ._values import Constant, Parameter, Tensor, Value
 from ._views import View
 

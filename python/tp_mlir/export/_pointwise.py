@@ -17,7 +17,8 @@ from ._bands import find_band
 from ._emit import _positions
 from ._lower import PATTERNS, Match, lowers
 from ._text import is_float
-from ._trace import Unsupported, aten, kind_of, shape_of
+from ._trace import aten, kind_of, shape_of
+from ._types import Unsupported
 from ._values import Constant, Tensor, Value
 from ._views import Atom, View, refine
 

@@ -18,7 +18,8 @@ from ._lower import lowers
 from ._movement import permuted
 from ._pointwise import align, alike, computed, on_tensor, pointwise
 from ._text import is_float
-from ._trace import Unsupported, aten, kind_of, shape_of
+from ._trace import aten, kind_of, shape_of
+from ._types import Unsupported
 from ._values import Constant, Parameter, Product, Tensor, Value
 from ._views import Atom, View
 

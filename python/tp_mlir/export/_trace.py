@@ -13,17 +13,15 @@ import contextlib
 import copy
 import inspect
 import math
+import traceback
 
 import torch
 from torch.utils import _pytree
 
 from .._errors import InputError
+from ._types import check_tensors, expect_kind
 
 aten = torch.ops.aten
-
-KINDS = {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16",
-         torch.float64: "f64", torch.int64: "i64", torch.int32: "i32", torch.int16: "i16",
-         torch.int8: "i8", torch.bool: "i1"}
 
 # Operations that are not decomposed: they become nn operations, or contractions of N dimensions.
 _WHOLE = [aten.linear.default, aten.scaled_dot_product_attention.default,
@@ -130,6 +128,7 @@ class Traced:
     Attributes:
         nodes: FX nodes in order, without what is constant.
         constants: node to tensor, of what depends on no input or parameter.
+        origins: constant node to the names in the module of what it is computed from.
         inputs: node to name; parameters: node to its name in the module's state.
         outputs: list of (name, node).
         aliases: parameter name to the other names of the same tensor.
@@ -142,19 +141,16 @@ class Traced:
                              "random; expected module.eval()")
         kwargs, spec, leaves, names = _bind(module, args, kwargs)
         self.tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        check_tensors(module, list(zip(names, self.tensors)))
         self.forward = _Forward(module, spec, leaves, outputs)
         with torch.no_grad(), _plain_transformer_layers(), _batched_experts(module):
-            program = torch.export.export(self.forward, tuple(self.tensors), strict=False)
-            table = torch.export.default_decompositions()
-            for operation in _WHOLE:
-                table.pop(operation, None)
-            program = program.run_decompositions(table)
+            program = self._trace()
         self.module = module
         self._read_state(module)
         graph = program.graph_module.graph
         signature = program.graph_signature
         self.graph = graph
-        self.constants, self.inputs, self.parameters = {}, {}, {}
+        self.constants, self.inputs, self.parameters, self.origins = {}, {}, {}, {}
         self._read_placeholders(graph, signature, program, names)
         if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
             changed = [*signature.buffers_to_mutate.values(),
@@ -167,6 +163,21 @@ class Traced:
         results = graph.output_node().args[0]
         self.outputs = list(zip(self.forward.names, results))
         self.nodes = [node for node in graph.nodes if node not in self.constants]
+
+    def _trace(self):
+        """torch.export's program of the forward, decomposed."""
+        table = torch.export.default_decompositions()
+        for operation in _WHOLE:
+            table.pop(operation, None)
+        try:
+            program = torch.export.export(self.forward, tuple(self.tensors), strict=False)
+            return program.run_decompositions(table)
+        except InputError:
+            raise
+        except Exception as error:
+            said = (str(error).strip().splitlines() or [""])[0]
+            raise InputError("export", 1, "torch.export cannot trace the module: "
+                             f"{type(error).__name__}: {said}\n  at {_raised_at(error)}") from error
 
     def _read_state(self, module):
         self.state, self.aliases, self.canonical = {}, {}, {}
@@ -201,9 +212,13 @@ class Traced:
                 held = program.constants.get(source)
                 held = (program.state_dict[source] if held is None else held).detach()
                 self.constants[node] = _initial(self.module, name) if held.is_meta else held
+                self.origins[node] = {name}
             elif node.name in signature.inputs_to_lifted_tensor_constants:
                 key = signature.inputs_to_lifted_tensor_constants[node.name]
                 self.constants[node] = program.constants[key].detach()
+                name = key.removeprefix("module.")
+                if not name.startswith("lifted_tensor_"):
+                    self.origins[node] = {name}
             elif node.name in signature.user_inputs:
                 self.inputs[node] = next(given)
             else:
@@ -233,10 +248,15 @@ class Traced:
                 kwargs = dict(torch.fx.node.map_arg(dict(node.kwargs), value))
                 if kwargs.get("device") is not None:
                     kwargs["device"] = torch.device("cpu")      # also of a module on meta
-                with torch.no_grad():
-                    # Constants need not lie in memory as the trace believed.
-                    target = _LENIENT.get(node.target, node.target)
-                    self.constants[node] = target(*args, **kwargs)
+                # Constants need not lie in memory as the trace believed.
+                target = _LENIENT.get(node.target, node.target)
+                try:
+                    with torch.no_grad():
+                        self.constants[node] = target(*args, **kwargs)
+                except RuntimeError:
+                    continue    # PyTorch does not compute it in this type; nor do we
+                self.origins[node] = set().union(*(self.origins.get(operand, ())
+                                                   for operand in operands))
 
 
 def _initial(module, name):
@@ -266,10 +286,7 @@ def shape_of(node):
 
 
 def kind_of(node):
-    dtype = node.meta["val"].dtype
-    if dtype not in KINDS:
-        raise Unsupported(f"values of type {dtype}")
-    return KINDS[dtype]
+    return expect_kind(node.meta["val"].dtype)
 
 
 def without_widening(node):
@@ -282,10 +299,6 @@ def without_widening(node):
     return node
 
 
-class Unsupported(Exception):
-    """An operation that has no form here; the text says what of it."""
-
-
 def path_of(node):
     """The path of the module that the operation is in."""
     stack = node.meta.get("nn_module_stack")
@@ -293,6 +306,13 @@ def path_of(node):
         return ""
     path = list(stack.values())[-1][0]
     return path.removeprefix("L['self']").removeprefix(".").removeprefix("module").removeprefix(".")
+
+
+def _raised_at(error):
+    """The innermost line of an exception that is not PyTorch's, as FILE:LINE."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+              if "/torch/" not in frame.filename and frame.filename != __file__]
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "a line of PyTorch"
 
 
 def line_of(node):

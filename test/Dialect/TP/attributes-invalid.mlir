@@ -85,8 +85,30 @@ func.func private @f() attributes {tp.comm_budget = 3}
 
 // -----
 
-// expected-error@+1 {{expected 'none', a count or bytes for 'all_reduce'}}
+// expected-error@+1 {{expected 'none', 'unlimited', a count or bytes for 'all_reduce'}}
 func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce>}
+
+// -----
+
+// expected-error@+1 {{'func.func' op expected tp.comm_budget on a public function or tp.repeat, got it on a private function, whose calls are inlined: give the budget to the function that calls it}}
+func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 1>} {
+  return %x : tensor<8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{expected count of at least 0 for 'all_reduce', got -1}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce count -1 bytes 8>}
+
+// -----
+
+// expected-error@+1 {{expected bytes of at least 0 for 'any', got -8}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<any bytes -8>}
+
+// -----
+
+// expected-error@+1 {{expected each kind once, got 'any' twice}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<any count 1, all_reduce none, any unlimited>}
 
 // -----
 

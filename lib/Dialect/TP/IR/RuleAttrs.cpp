@@ -260,18 +260,28 @@ Attribute CommLimitAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&kind))
     return {};
+  // Counts and bytes are of at least zero.
+  auto parseNumber = [&](StringRef keyword, int64_t &number) -> ParseResult {
+    if (failed(parser.parseOptionalKeyword(keyword)))
+      return success();
+    SMLoc at = parser.getCurrentLocation();
+    if (parser.parseInteger(number))
+      return failure();
+    if (number < 0)
+      return parser.emitError(at)
+             << "expected " << keyword << " of at least 0 for '" << kind
+             << "', got " << number;
+    return success();
+  };
   if (succeeded(parser.parseOptionalKeyword("none"))) {
     count = bytes = 0;
-  } else {
-    if (succeeded(parser.parseOptionalKeyword("count")) &&
-        parser.parseInteger(count))
-      return {};
-    if (succeeded(parser.parseOptionalKeyword("bytes")) &&
-        parser.parseInteger(bytes))
+  } else if (failed(parser.parseOptionalKeyword("unlimited"))) {
+    if (parseNumber("count", count) || parseNumber("bytes", bytes))
       return {};
     if (count < 0 && bytes < 0) {
       parser.emitError(loc)
-          << "expected 'none', a count or bytes for '" << kind << "'";
+          << "expected 'none', 'unlimited', a count or bytes for '" << kind
+          << "'";
       return {};
     }
   }
@@ -286,6 +296,8 @@ void CommLimitAttr::print(AsmPrinter &printer) const {
     printer << " none";
     return;
   }
+  if (getCount() < 0 && getBytes() < 0)
+    printer << " unlimited";
   if (getCount() >= 0)
     printer << " count " << getCount();
   if (getBytes() >= 0)
@@ -321,8 +333,10 @@ Attribute CommBudgetAttr::parse(AsmParser &parser, Type) {
 void CommBudgetAttr::print(AsmPrinter &printer) const {
   printer << "<";
   ArrayRef<CommLimitAttr> limits = getLimits();
-  if (limits.size() == 1 && limits[0].getKind().getValue() == "any" &&
-      limits[0].getCount() == 0 && limits[0].getBytes() == 0)
+  // What is not listed is forbidden, so that no list is the same.
+  if (limits.empty() ||
+      (limits.size() == 1 && limits[0].getKind().getValue() == "any" &&
+       limits[0].getCount() == 0 && limits[0].getBytes() == 0))
     printer << "none";
   else
     llvm::interleaveComma(limits, printer,

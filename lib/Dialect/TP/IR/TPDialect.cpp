@@ -170,6 +170,16 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attribute) {
   if (failed(verifyAttributePlace(op, getPlace(op), attribute, "")))
     return failure();
+  // Its calls are inlined, and the function with its budget is gone before
+  // there is a collective.
+  auto symbol = dyn_cast<SymbolOpInterface>(op);
+  if (attribute.getName() == getCommBudgetAttrName() && symbol &&
+      symbol.isPrivate())
+    return op->emitOpError()
+           << "expected " << getCommBudgetAttrName()
+           << " on a public function or tp.repeat, got it on a private "
+              "function, whose calls are inlined: give the budget to the "
+              "function that calls it";
   if (attribute.getName() != getShardingsAttrName())
     return success();
   auto list = cast<ArrayAttr>(attribute.getValue());

@@ -249,7 +249,7 @@ class Maker:
             + (f" from {loop.first}" if loop.first else "")
             + (f" iter({', '.join(inits)})" if inits else "")
             + (f" stacked({', '.join(name for name, _ in stacked)})" if stacked else "")
-            + (" {tp.comm_budget = #tp.comm_budget<all_reduce count 100>}" if self.random.random() < 0.3 else "")
+            + (" {tp.comm_budget = #tp.comm_budget<any count 100>}" if self.random.random() < 0.3 else "")
             + f" : ({', '.join(operands)}) -> ({', '.join(types)}) {{"
         )
         lines.append(f"{pad}^bb0({', '.join(arguments)}):")

@@ -206,8 +206,9 @@ def TP_RuleAttr : TP_Attr<"Rule", "rule"> {
 def TP_CommLimitAttr : TP_Attr<"CommLimit", "comm_limit"> {
   let summary = "How much of one kind of collective is allowed";
   let description = [{
-    `kind` is a collective's name or `any`; `count` calls and `bytes` in total
-    are allowed, -1 for as many as needed.
+    `kind` is a collective's name, or `any` for all kinds that have no limit of
+    their own, together; `count` calls and `bytes` in total are allowed, -1 for
+    as many as needed.
   }];
   let parameters = (ins "::mlir::StringAttr":$kind, "int64_t":$count,
                         "int64_t":$bytes);
@@ -218,13 +219,16 @@ def TP_CommBudgetAttr : TP_Attr<"CommBudget", "comm_budget"> {
   let summary = "The communication allowed in a function or a repeated layer";
   let description = [{
     Discardable attribute `tp.comm_budget` on a function (one run of it, repeats
-    counted) or on tp.repeat (one iteration). `none` forbids a kind, or, alone,
-    all; a kind that is not listed is allowed without limit. Bytes are those of
-    the ledger: the full logical tensor of each call.
+    counted) or on tp.repeat (one iteration). Each kind of collective has a
+    count of calls, a number of bytes, or both; `none` forbids it and
+    `unlimited` leaves it free. `any` limits all kinds that are not listed,
+    together; without it they are forbidden, so that `none` alone forbids all.
+    Bytes are those of the ledger: the full logical tensor of each call.
 
     ```mlir
     #tp.comm_budget<none>
-    #tp.comm_budget<all_reduce count 2 bytes 2097152, all_gather none>
+    #tp.comm_budget<all_reduce count 2 bytes 2097152>
+    #tp.comm_budget<all_gather none, any unlimited>
     ```
   }];
   let parameters = (ins ArrayRefParameter<"::tp::CommLimitAttr">:$limits);

@@ -30,6 +30,8 @@ def TP_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
+  // Patterns on upstream operations (UpstreamFolds.cpp).
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// Discardable attribute on function arguments and results: ShardingAttr.
     static constexpr ::llvm::StringLiteral getShardingAttrName() {

@@ -1,0 +1,140 @@
+"""tp_mlir.export refuses tensors that programs cannot hold, by name and with what to write.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import re
+import warnings
+
+import pytest
+
+torch = pytest.importorskip(
+    "torch", reason="PyTorch is not installed; pip install './python[export]'")
+
+import tp_mlir  # noqa: E402
+
+nn = torch.nn
+X = torch.ones(2, 6, 4)
+
+
+class Holder(nn.Module):
+    """A function of the input and of a tensor that the module holds."""
+
+    def __init__(self, tensor, function, how):
+        super().__init__()
+        self.function = function
+        if how == "attribute":
+            self.table = tensor
+        else:
+            self.register_buffer("table", tensor, persistent=how == "persistent")
+
+    def forward(self, x):
+        return self.function(x, self.table)
+
+
+def refused(module, argument=X):
+    with pytest.raises(tp_mlir.InputError) as caught:
+        tp_mlir.export(module.eval(), (argument,), check=False)
+    return str(caught.value)
+
+
+def rotations():
+    angles = torch.outer(torch.arange(6.0), torch.tensor([1.0, 0.1]))
+    return torch.polar(torch.ones_like(angles), angles)
+
+
+def rotate(x, table):
+    """As the first Llama code did."""
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * table).flatten(-2)
+
+
+def nested():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
+def quantized():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.qint8)
+
+
+@pytest.mark.parametrize("how", ["constant", "persistent", "attribute"])
+def test_complex_table(how):
+    text = refused(Holder(rotations(), rotate, how))
+    assert re.search(r"\btable: values of type torch.complex64; keep the real and the imaginary part "
+                     r"\(torch.view_as_real\) as real tensors and compute with these\n"
+                     rf"    at the module itself, {re.escape(__file__)}:\d+", text), text
+
+
+def test_complex_in_the_forward():
+    text = refused(Holder(X, lambda x, table: rotate(x, rotations()), "constant"))
+    assert "constant: values of type torch.complex64; keep the real" in text
+    text = refused(Holder(2j, lambda x, factor: (x * factor).imag, "attribute"))
+    assert "aten.mul.Tensor: a complex number; write its real and imaginary part apart" in text
+
+
+def test_complex_result():
+    assert "constant table: values of type torch.complex64" in refused(
+        Holder(rotations(), lambda x, table: (x + 1, table), "constant"))
+
+
+def test_real_parts():
+    """A constant that is complex on the way to a real one is no matter."""
+    for module in (Holder(rotations(), lambda x, table: x * torch.view_as_real(table).sum(),
+                          "constant"),
+                   Holder(torch.ones(4).to(torch.float8_e4m3fn), lambda x, table: x * table.float(),
+                          "constant")):
+        exported = tp_mlir.export(module.eval(), (X,))
+        assert exported.difference < 2e-5
+
+
+@pytest.mark.parametrize("dtype, advice", [
+    (torch.uint8, "convert them to torch.int16, torch.int32 or torch.int64 before the export"),
+    (torch.uint16, "convert them to torch.int16, torch.int32 or torch.int64 before the export"),
+    (torch.uint64, "convert them to torch.int16, torch.int32 or torch.int64 before the export"),
+    (torch.float8_e4m3fn,
+     "convert them to torch.bfloat16, torch.float16 or torch.float32 before the export"),
+    (torch.float8_e5m2,
+     "convert them to torch.bfloat16, torch.float16 or torch.float32 before the export")])
+def test_other_types(dtype, advice):
+    table = torch.ones(4).to(dtype)
+    said = f"values of type {dtype}; {advice}"
+    assert f"constant table: {said}" in refused(
+        Holder(table, lambda x, table: (x, table), "constant"))
+    assert f"  table: {said}" in refused(
+        Holder(table, lambda x, table: x * table.to(torch.float32), "persistent"))
+    assert f"argument x: {said}" in refused(Holder(X, lambda x, table: table, "constant"), table)
+
+
+@pytest.mark.parametrize("make, said", [
+    (nested, "a nested tensor; pad it (to_padded_tensor) and give a mask"),
+    (quantized, "values of type torch.qint8; dequantize() them before the export"),
+    (lambda: torch.eye(4).to_sparse(), "a tensor of layout torch.sparse_coo; make it dense"),
+    (lambda: torch.eye(4).to_sparse_csr(), "a tensor of layout torch.sparse_csr; make it dense")])
+def test_layouts(make, said):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert f"  table: {said}" in refused(Holder(make(), lambda x, table: x + 1, "persistent"))
+        assert f"  argument x: {said}" in refused(Holder(X, lambda x, table: table, "constant"),
+                                                  make())
+
+
+def test_quantized_module():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = torch.ao.quantization.quantize_dynamic(
+            nn.Sequential(nn.Linear(4, 4)), {nn.Linear}, dtype=torch.qint8)
+        assert "0._packed_params._packed_params: an object of TorchScript (ScriptObject), as " \
+            "quantised modules hold; export the module that was quantised" in refused(module)
+
+
+@pytest.mark.parametrize("held", ["text", None, {1: 2}])
+def test_no_tensor(held):
+    """What the trace itself cannot do is one line, with where."""
+    text = refused(Holder(held, lambda x, table: table * x, "attribute"))
+    assert text.startswith("torch.export cannot trace the module: TypeError: "), text
+    assert re.search(rf"\n  at {re.escape(__file__)}:\d+$", text), text
