@@ -234,6 +234,7 @@ def test_variables_of_the_template(monkeypatch, server):
     assert answer.json()["error"]["message"] == (
         "chat_template_kwargs: input should be a valid dictionary")
 
+
 def test_defaults_of_the_checkpoint(server):
     """What a request leaves out is left to the engine, but for how long an answer may be."""
     engine, chat = server.engine, {"model": "echo", "messages": [{"role": "user", "content": "a"}]}

@@ -35,13 +35,14 @@ def _stop_ids(folder, choice):
     config.json says of the text in a model of text and more."""
     found = set()
     config, own = _files.read(folder / "config.json"), _generation_config(folder, choice)
-    for name, place in ((own, _files.read(own) if own else {}),
-                        ("config.json", config), ("config.json", _checkpoint.text_config(config))):
+    model = folder / "config.json"
+    for path, place in ((own, _files.read(own) if own else {}), (model, config),
+                        (model, _checkpoint.text_config(config))):
         value = place.get("eos_token_id")
         values = value if isinstance(value, list) else [] if value is None else [value]
         for one in values:
             if not isinstance(one, int) or isinstance(one, bool):
-                raise TextError(f"{folder / name}: eos_token_id: expected an id or a list of "
+                raise TextError(f"{path}: eos_token_id: expected an id or a list of "
                                 f"them, got {json.dumps(value)}")
         found.update(values)
     return frozenset(found)
