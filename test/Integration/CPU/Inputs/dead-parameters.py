@@ -25,4 +25,7 @@ if action == "check":
 
 names = READ + UNREAD + (["unknown"] if action == "add" else [])
 tensors.save(inputs, {"x": ("F32", [4], [1.0, -2.0, 3.0, 0.5])})
-tensors.save(weights, {name: ("F32", [4], [0.25 * (i + 1)] * 4) for i, name in enumerate(names)})
+values = {name: ("F32", [4], [0.25 * (i + 1)] * 4) for i, name in enumerate(names)}
+# Two names of one parameter.
+values["other.name"] = values["unused"]
+tensors.save(weights, values)
