@@ -349,6 +349,41 @@ TEST(Survival, CheckpointThatCannotBeWritten) {
   }
 }
 
+/// A disk with room for two checkpoints: while one is written there are three,
+/// so the older one goes, and never the last.
+TEST(Survival, DiskWithoutRoomForAllThatAreKept) {
+  for (const char *backend : {"threads", "processes"}) {
+    TrainFixture f(2);
+    fs::create_directory(f.directory / "disk");
+    // A page for each of the five files of a checkpoint.
+    std::string command = detail::join(
+        "cd ", f.directory / "",
+        "; unshare -Urm sh -c 'mount -t tmpfs -o "
+        "size=52k none disk || exit 99; ",
+        TPRT_RUN,
+        " p.tpa --train d.safetensors --order sequential --weights in --lr "
+        "0.02 --weight-decay 0.1 --steps 12 --save disk/out --save-every 3 "
+        "--keep 2 --backend ",
+        backend, " 2>err; echo $? >code; cp -r disk/* .' 2>mount");
+    int status = std::system(command.c_str());
+    if (!fs::exists(f.directory / "code"))
+      GTEST_SKIP() << "no file system can be mounted: " << status
+                   << readFile(f.directory / "mount");
+    std::string err = readFile(f.directory / "err");
+    EXPECT_EQ(readFile(f.directory / "code"), "0\n") << err;
+    EXPECT_TRUE(inOrder(
+        err, {"tp-run: warning: '",
+              "/disk/out.step-3' was removed, as there is no room for it and "
+              "the checkpoint of step 9\n",
+              "/disk/out.step-6' was removed, as there is no room for it and "
+              "the checkpoint of step 12\n"}))
+        << err;
+    EXPECT_EQ(err.find("not written"), std::string::npos) << err;
+    expectWeights(f, "out", 12, kTrainBatch, 0.02, 2e-6);
+    expectWeights(f, "out.step-9", 9, kTrainBatch, 0.02, 2e-6);
+  }
+}
+
 /// Work is not lost for want of a log, and a log that lacks lines is said to.
 TEST(Survival, LogThatCannotBeWritten) {
   TrainFixture f(2);

@@ -85,6 +85,8 @@ private:
 
   Status write(Steps &steps, const Progress &progress,
                const std::string &source) const;
+  Status writeInTheRoom(Steps &steps, const Progress &progress,
+                        const std::string &source) const;
   Status rename(std::filesystem::path &old) const;
   Status takeLog(const std::filesystem::path &to) const;
   void dropLog(const std::filesystem::path &from) const;

@@ -9,10 +9,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Checkpoint.h"
+#include "Log.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fcntl.h>
 
 using namespace tprt;
@@ -245,10 +247,38 @@ static void makeOldest(const fs::path &folder) {
                       ignored);
 }
 
+/// Whether a file could not be written for want of room.
+static bool isFull(const Status &status) {
+  return status.code() == Code::User &&
+         (status.message().ends_with(std::strerror(ENOSPC)) ||
+          status.message().ends_with(std::strerror(EDQUOT)));
+}
+
+/// The disk has to hold one more than are kept: where it does not, the oldest
+/// one goes before the new one does not come.
+Status Checkpoint::writeInTheRoom(Steps &steps, const Progress &progress,
+                                  const std::string &source) const {
+  Status status = write(steps, progress, source);
+  for (std::vector<Kept> all = allKept(); isFull(status) && !all.empty();
+       all.pop_back()) {
+    std::error_code ignored;
+    fs::remove_all(aside, ignored);
+    // Those of another run, which is to be replaced, and the last one stay.
+    if (isOthers)
+      break;
+    discard(all.back().path);
+    say("warning: '", all.back().path.string(),
+        "' was removed, as there is no room for it and the checkpoint of step ",
+        progress.step);
+    status = write(steps, progress, source);
+  }
+  return status;
+}
+
 Status Checkpoint::save(Steps &steps, const Progress &progress,
                         const std::string &source) {
   fs::path old;
-  Status status = write(steps, progress, source);
+  Status status = writeInTheRoom(steps, progress, source);
   if (status.ok())
     status = rename(old);
   if (!status.ok()) {
