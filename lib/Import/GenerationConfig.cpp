@@ -363,14 +363,17 @@ static std::string findFile(StringRef directory,
 }
 
 /// The keys of generation among those of config.json, of the text's object
-/// where the whole has none.
+/// where the whole has none. Releases of old wrote their default `max_length`
+/// of 20 into any configuration and did not mean it.
 static json::Object takeKeys(const json::Object &root,
                              const ModelConfig &config) {
   json::Object taken;
   auto add = [&](const json::Object *object) {
     for (const auto &entry : object ? *object : json::Object())
       if (findGenerationKey(entry.first) &&
-          entry.second.kind() != json::Value::Null)
+          entry.second.kind() != json::Value::Null &&
+          !(StringRef(entry.first) == "max_length" &&
+            entry.second == json::Value(20)))
         taken.try_emplace(entry.first, entry.second);
   };
   add(&root);

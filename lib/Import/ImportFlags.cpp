@@ -183,6 +183,8 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
     if (option->getNumOccurrences() && !generate)
       reject(option->ArgStr, "has no meaning without --generate");
   }
+  if (generationConfig.getNumOccurrences() && generationConfig.empty())
+    reject("generation-config", "expected a file or none, got ''");
   ImportOptions options;
   options.batch = batch;
   options.seqs = getSeqs(reject);

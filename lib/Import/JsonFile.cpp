@@ -18,6 +18,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <charconv>
 #include <cmath>
 
 using namespace mlir;
@@ -35,6 +36,13 @@ std::string checkJsonNesting(StringRef text, unsigned maxDepth) {
 }
 
 std::string showJson(const json::Value &value) {
+  // The parser's printer writes 17 digits.
+  if (std::optional<double> number = value.getAsNumber();
+      number && !value.getAsInteger()) {
+    char digits[32];
+    return std::string(digits,
+                       std::to_chars(digits, std::end(digits), *number).ptr);
+  }
   std::string text;
   llvm::raw_string_ostream(text) << value;
   if (text.size() > maxShown) {

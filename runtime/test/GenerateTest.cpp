@@ -251,7 +251,10 @@ TEST(Generate, DefaultsOfTheCheckpoint) {
   for (const char *backend : {"threads", "processes"}) {
     GenerateFixture f(2, 0, {{"generation", {{"config", config}}}});
     std::string on = std::string("--backend ") + backend;
-    s = {.repetition = 1.5f, .noRepeat = 2, .suppressed = {1, 2}};
+    s = {};
+    s.repetition = 1.5f;
+    s.noRepeat = 2;
+    s.suppressed = {1, 2};
     s.seed = 3;
     s.temperature = 0.8f;
     request.maxTokens = 9;
