@@ -77,6 +77,9 @@ def test_end_token(tmp_path):
 
 def test_around(tmp_path):
     assert made(tmp_path).around == ((), ())
+    # Nothing is added, so nothing is taken away.
+    assert settings(tmp_path, bos_token="<s>").encode("<s><s>a") == [262, 262, 64]
+    (tmp_path / SETTINGS).unlink()
     assert made(tmp_path, "begun").around == ((262,), ())
     folder = tmp_path / "vocabulary"
     folder.mkdir()

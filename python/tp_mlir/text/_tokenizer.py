@@ -105,7 +105,7 @@ class Tokenizer:
                             "in it") from None
         with _files.package_errors("the tokenizer does not take the text"):
             ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
-        if add_special_tokens and self.bos is not None and ids[:2] == [self.bos, self.bos]:
+        if add_special_tokens and self.bos in self.around[0][:1] and ids[:2] == [self.bos] * 2:
             del ids[0]
         return ids
 
