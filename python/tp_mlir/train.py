@@ -94,6 +94,10 @@ def _stage(args, folder):
     if source.is_file():
         _checkpoint.check_file(source)
         shutil.copyfile(source, folder / "tokenizer.json")
+        beside = [str(path) for path in copy_sources(source.parent) if path.name != source.name]
+        if beside:
+            _say(f"{source}: read alone; ignored: {', '.join(beside)} (--tokenizer "
+                 f"{source.parent} reads them too)")
         return config, folder
     for path in copy_sources(source):
         (folder / path).parent.mkdir(exist_ok=True)

@@ -349,6 +349,18 @@ def test_programs_say_it(tmp_path, capsys, monkeypatch, caplog):
     assert note in caplog.text
 
 
+def test_a_single_file(tmp_path, capsys):
+    """tp-train takes a tokenizer.json alone, and names the files beside it."""
+    write(tmp_path, "byte-level", {SETTINGS: {"eos_token": "</s>"}})
+    (tmp_path / "text").write_text("a b")
+    file = tmp_path / "tokenizer.json"
+    assert train.main([*map(str, (tmp_path, tmp_path / "text", "-o", tmp_path / "out")),
+                       "--tokenizer", str(file)]) != 0
+    assert (f"tp-train: {file}: read alone; ignored: {SETTINGS} (--tokenizer {tmp_path} reads them "
+            "too)\ntp-train: each text has nothing before it and nothing after it\n"
+            ) in capsys.readouterr().err
+
+
 def test_training_text(tmp_path, monkeypatch):
     """The tokens around a text are added once, however long it is, and not to a text that has
     them already."""
