@@ -125,6 +125,10 @@ def _stage(args, folder):
     if source.is_file():
         _checkpoint.check_file(source)
         shutil.copyfile(source, folder / "tokenizer.json")
+        beside = [str(path) for path in copy_sources(source.parent) if path.name != source.name]
+        if beside:
+            _say(f"{source}: read alone; ignored: {', '.join(beside)} (--tokenizer "
+                 f"{source.parent} reads them too)")
         return config, folder
     for path in copy_sources(source):
         (folder / path).parent.mkdir(exist_ok=True)
@@ -142,8 +146,8 @@ def _pieces(text):
 
 
 def _around(tokenizer):
-    """Ids that each text begins and ends with: what the tokenizer puts around one, and the token
-    that ends a text, if its files name one that the model has."""
+    """Returns the ids that each text begins and ends with: those that the tokenizer adds, and the
+    end token, if its files name one that the model has."""
     before, after = map(list, tokenizer.around)
     if tokenizer.eos in tokenizer.stop_ids and after[-1:] != [tokenizer.eos]:
         after.append(tokenizer.eos)
@@ -157,8 +161,8 @@ def _says_around(tokenizer):
 
 
 def tokenise(tokenizer, paths):
-    """The ids of all texts, one after the other, each with what is put around it once, however
-    long it is."""
+    """Returns the ids of all texts, one after the other. The ids around a text are added once,
+    however long it is."""
     found = []
     before, after = _around(tokenizer)
     for path in paths:
@@ -171,7 +175,7 @@ def tokenise(tokenizer, paths):
         if not text:
             continue
         pieces = [tokenizer.encode(piece, add_special_tokens=False) for piece in _pieces(text)]
-        # A text that has these tokens itself gets no second ones.
+        # A text that contains these tokens already gets no second ones.
         begins = pieces[0][:len(before)] == before
         ends = pieces[-1][len(pieces[-1]) - len(after):] == after
         pieces = [[] if begins else before, *pieces, [] if ends else after]

@@ -77,6 +77,9 @@ def test_end_token(tmp_path):
 
 def test_around(tmp_path):
     assert made(tmp_path).around == ((), ())
+    # Nothing is added, so nothing is taken away.
+    assert settings(tmp_path, bos_token="<s>").encode("<s><s>a") == [262, 262, 64]
+    (tmp_path / SETTINGS).unlink()
     assert made(tmp_path, "begun").around == ((262,), ())
     folder = tmp_path / "vocabulary"
     folder.mkdir()
@@ -88,7 +91,7 @@ def test_around(tmp_path):
 
 @pytest.mark.parametrize("kind, config, notes", [
     ("byte-level", {}, []),
-    # What says nothing else is not listed.
+    # Neutral values are not listed.
     ("byte-level", {"add_bos_token": False, "bos_token": None, "legacy": None, "padding_side": None,
                     "errors": "", "tokenizer_class": "PreTrainedTokenizerFast"}, []),
     ("begun", {"add_bos_token": True, "bos_token": "<s>"}, []),
@@ -100,7 +103,7 @@ def test_around(tmp_path):
     ("byte-level", {"auto_map": {"AutoTokenizer": ["a.B", None]}},
      ["ignored: auto_map (code of a checkpoint is never run)"]),
     ("byte-level", {"clean_up_tokenization_spaces": True},
-     ["ignored: clean_up_tokenization_spaces (it would take blanks out of a BPE's text)"]),
+     ["ignored: clean_up_tokenization_spaces (it would strip spaces from the text of a BPE)"]),
     ("byte-level", {"add_bos_token": True, "bos_token": "<s>"},
      ["ignored: add_bos_token (the post-processor of tokenizer.json decides, and puts no '<s>' "
       "before a text)"]),
@@ -165,13 +168,17 @@ def test_notes_of_added_tokens(tmp_path):
 def test_class_with_its_own_parts(tmp_path):
     tokenizer = made(tmp_path, "begun", "gpt_neox", tokenizer_config_json={})
     assert tokenizer.notes[0] == (
-        "tokenizer.json: ignored: normalizer, post_processor (a GPTNeoXTokenizer brings its own, "
-        'as in transformers; with tokenizer_class "PreTrainedTokenizerFast" those of the file '
-        "count)")
+        "tokenizer.json: ignored: normalizer, post_processor (a GPTNeoXTokenizer builds its own, "
+        'as in transformers; tokenizer_class "PreTrainedTokenizerFast" uses those of the file)')
     assert tokenizer.around == ((), ())
     tokenizer = made(tmp_path, "begun", "gpt_neox",
                      tokenizer_config_json={"tokenizer_class": "PreTrainedTokenizerFast"})
     assert tokenizer.notes == [] and tokenizer.around == ((262,), ())
+    # A class that is used whatever the file names.
+    assert made(tmp_path, "byte-level", "qwen2", tokenizer_config_json={
+        "tokenizer_class": "PreTrainedTokenizerFast"}).notes[0] == (
+            "tokenizer.json: ignored: normalizer, pre_tokenizer (a Qwen2Tokenizer builds its own, "
+            "as in transformers)")
     assert made(tmp_path, "byte-level", "gpt2", tokenizer_config_json={}).notes == []
     # The same without what is a default, as GPT-2's own file.
     spec = json.loads((tmp_path / "tokenizer.json").read_text())
@@ -342,9 +349,21 @@ def test_programs_say_it(tmp_path, capsys, monkeypatch, caplog):
     assert note in caplog.text
 
 
+def test_a_single_file(tmp_path, capsys):
+    """tp-train takes a tokenizer.json alone, and names the files beside it."""
+    write(tmp_path, "byte-level", {SETTINGS: {"eos_token": "</s>"}})
+    (tmp_path / "text").write_text("a b")
+    file = tmp_path / "tokenizer.json"
+    assert train.main([*map(str, (tmp_path, tmp_path / "text", "-o", tmp_path / "out")),
+                       "--tokenizer", str(file)]) != 0
+    assert (f"tp-train: {file}: read alone; ignored: {SETTINGS} (--tokenizer {tmp_path} reads them "
+            "too)\ntp-train: each text has nothing before it and nothing after it\n"
+            ) in capsys.readouterr().err
+
+
 def test_training_text(tmp_path, monkeypatch):
-    """What is put around a text is put there once, however long the text is; a text that has it
-    gets no second one."""
+    """The tokens around a text are added once, however long it is, and not to a text that has
+    them already."""
     monkeypatch.setattr(train, "_PIECE", 8)
     tokenizer = made(tmp_path, "vocabulary", "opt", tokenizer_config_json={
         "tokenizer_class": "GPT2Tokenizer", "bos_token": "<s>", "eos_token": "</s>",

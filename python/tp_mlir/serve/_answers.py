@@ -19,9 +19,10 @@ class Token:
     """A new token with its log-probabilities.
 
     Attributes:
-        offset: where its text begins in the answer's, in characters; for a token in the midst of
-            a character, where that begins, and for one that is no part of the text, its end.
-        is_first: whether it begins the text, where it may be without its blank.
+        offset: where the token begins in the answer's text, in characters. A token inside a
+            character begins where the character does; one that is not part of the text begins
+            at its end.
+        is_first: whether the token begins the text, which may drop its leading space.
     """
 
     id: int
@@ -37,8 +38,7 @@ class Piece:
     Attributes:
         text: may be empty, where what is new is held back.
         count: new tokens, those of a held back text among them.
-        tokens: as far as the text is that they begin in; none unless log-probabilities were
-            asked for.
+        tokens: those that begin in the text so far, if log-probabilities were requested.
         finish: "stop" or "length" at the end.
     """
 
@@ -81,7 +81,7 @@ class _Answer:
         return Piece(text, len(event.ids), self._tokens(finish is not None), finish)
 
     def _tokens(self, is_all):
-        """Those that begin in the text which was given; at the end, all."""
+        """Returns the tokens that begin in the text sent so far, or all at the end."""
         certain, count = self._decoder.certain, 0
         while count < len(self._held) and (is_all or self._held[count].offset <= certain):
             count += 1

@@ -135,7 +135,7 @@ class Handler:
         """(choice, text, finish, logprobs) as they come."""
         times = _Times(self._metrics, len(answers))
         if body.top_logprobs_count is not None:
-            # The first call names all tokens of the vocabulary, which takes long.
+            # The first call builds the strings of the whole vocabulary, which takes long.
             await asyncio.to_thread(response.form.tokenizer.token, 0)
         async for number, piece in answers.pieces():
             response.generated += piece.count

@@ -38,7 +38,7 @@ class _Body(BaseModel):
 
 
 class _Optional(_Body):
-    """A body in which null asks for nothing."""
+    """A body in which null means that a parameter is absent."""
 
     @model_validator(mode="before")
     @classmethod
@@ -49,7 +49,7 @@ class _Optional(_Body):
 
     @classmethod
     def needed(cls):
-        """Parameters that a body must have."""
+        """Returns the names of the required parameters."""
         return {name for name, field in cls.model_fields.items() if field.is_required()}
 
 
@@ -153,7 +153,7 @@ class Message(_Body):
         return {"role": self.role, "content": content}
 
 
-# What the template is given by other parameters, or not at all.
+# Names that are arguments of the renderer rather than variables of the template.
 _NOT_VARIABLES = ("messages", "tools", "name")
 
 

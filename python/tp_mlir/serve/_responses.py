@@ -34,8 +34,8 @@ class Completions:
     whole = part
 
     def logprobs(self, tokens):
-        """Of _answers.Token: each is named by a string of its own, the chosen one among the
-        likeliest as well."""
+        """Describes tokens, a list of _answers.Token. No two ids share a string, and
+        top_logprobs include the chosen token."""
         def name(i):
             return self.tokenizer.token(i)
 
@@ -77,7 +77,8 @@ class Chats:
                 "bytes": list(self.tokenizer.bytes(i, is_first))}
 
     def logprobs(self, tokens):
-        """Of _answers.Token, with bytes, of which those of visible tokens make the text."""
+        """Describes tokens, a list of _answers.Token. The bytes of visible tokens make up the
+        text."""
         return {"content": [{**self._one(token.id, token.logprobs.chosen, token.is_first),
                              "top_logprobs": [self._one(*one, token.is_first)
                                               for one in token.logprobs.top]}

@@ -1,11 +1,11 @@
-"""The tokenizer of the package `tokenizers`, made of a checkpoint's files.
+"""Builds the `tokenizers.Tokenizer` of a checkpoint from its files.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-What the files beside tokenizer.json say of tokens is in _settings.py, and the parts that a class
-brings in _pipelines.py; here they are put together, and ids that no text would get right are
-refused.
+_settings.py reads the tokens that the files beside tokenizer.json declare, and _pipelines.py knows
+the components that a tokenizer class brings. This module combines them, and refuses files whose
+ids the tokenizer would not reproduce.
 """
 
 import json
@@ -20,13 +20,13 @@ _CLEAN_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_o
 _SPLITS = "tokenizer.json says how text is split"
 _FLAGS = ("content", "special", "single_word", "lstrip", "rstrip", "normalized")
 _EMPTY = {"type": "BPE", "vocab": {}, "merges": []}
-# Texts to see what is put around one; a tokenizer may know none of them.
+# Texts to encode with and without special tokens; a vocabulary may lack some of them.
 _PROBES = ("x", "a", "0", " ", "the")
 
 
 def _vocabulary(folder, name):
-    """tokenizer.json of a checkpoint that has vocab.json and merges.txt in its place; `name` is
-    the tokenizer's class, which brings the rest."""
+    """Builds the tokenizer.json of a checkpoint that has vocab.json and merges.txt instead. The
+    tokenizer class `name` brings its other components."""
     paths = [folder / file for file in ("vocab.json", "merges.txt")]
     if name not in _pipelines.FROM_VOCABULARY or not all(path.is_file() for path in paths):
         raise _files.missing(folder)
@@ -49,13 +49,13 @@ def _vocabulary(folder, name):
 
 
 def _is_bpe(spec):
-    """Whether a class can take vocabulary and merges over."""
+    """Returns whether a tokenizer class can reuse the vocabulary and merges."""
     model = spec.get("model") if isinstance(spec, dict) else None
     return isinstance(model, dict) and isinstance(model.get("vocab"), dict) and "merges" in model
 
 
 def _limit(config):
-    """Positions of the model; none if config.json does not say."""
+    """Returns the model's number of positions, or 0 if config.json does not give it."""
     config = {**config, **_checkpoint.text_config(config)}
     found = [config.get(key) for key in ("max_position_embeddings", "n_positions", "seq_length")]
     return next((value for value in found if isinstance(value, int)), 0)
@@ -66,12 +66,12 @@ class Built:
     Attributes:
         backend: tokenizers.Tokenizer, which neither pads nor truncates.
         names: texts of the special tokens by name.
-        special: ids that no text shows.
-        around: ids that are put before a text, and ids after it.
-        config: tokenizer_config.json's settings.
-        clean: whether blanks before punctuation are removed from decoded text.
+        special: ids that decoding leaves out.
+        around: ids that encoding adds before a text, and ids that it adds after it.
+        config: tokenizer_config.json, with the keys that special_tokens_map.json replaces.
+        clean: whether decoding removes spaces before punctuation.
         decoder: _bytes.Decoder.
-        notes: what of the files does not count, for people.
+        notes: messages about keys and files that are ignored.
     """
 
     def __init__(self, folder, model_config):
@@ -79,19 +79,19 @@ class Built:
         self._folder, self._path = folder, folder / "tokenizer.json"
         self._from_file = self._path.is_file()
         declared = _files.read(folder / "tokenizer_config.json").get("tokenizer_class")
-        model_type, declared = (
+        self._type, declared = (
             value if isinstance(value, str) else None for value in (
                 model_config.get("model_type"), declared or model_config.get("tokenizer_class")))
         self._package = needed("tokenizers", "text")
         _files.check_file(self._path)
         text = _files.read_text(self._path) if self._from_file else ""
-        name = _pipelines.class_of(model_type, declared, '"ByteLevel"' in text)
+        name = _pipelines.class_of(self._type, declared, '"ByteLevel"' in text)
         spec = self._read(text, name) if self._from_file else _vocabulary(folder, name)
         self._settings = Settings(folder, spec)
         self.config, self.notes = self._settings.config, list(self._settings.notes)
         self._take_pipeline(spec, name)
         self._add_tokens()
-        # A file may ask for these, for training.
+        # Some files enable these for training.
         asked = [key for key in ("truncation", "padding") if spec.get(key)]
         if asked:
             self.notes.append(f"tokenizer.json: ignored: {', '.join(asked)} (nothing is padded or "
@@ -110,14 +110,14 @@ class Built:
             return self._package.Tokenizer.from_str(text)
 
     def _read(self, text, name):
-        """tokenizer.json; the backend too, unless it is to be made of parts of it."""
+        """Parses tokenizer.json. Also makes the backend, unless a class will rebuild it."""
         try:
             spec = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise TextError(f"cannot read {self._path}: {error}") from error
         if name in _pipelines.PIPELINES and _is_bpe(spec):
-            # What is not taken over is to be right all the same; to be compared, it has all
-            # defaults.
+            # Components that are not reused are validated too. Written back, they have every
+            # default, which makes them comparable.
             written = json.loads(self._made(json.dumps({**spec, "model": _EMPTY})).to_str())
             spec |= {key: written[key] for key in ("normalizer", "pre_tokenizer", "decoder")}
         else:
@@ -125,7 +125,7 @@ class Built:
         return spec
 
     def _take_pipeline(self, spec, name):
-        """Replaces what the class of the tokenizer has of its own."""
+        """Rebuilds the backend if the tokenizer class has components of its own."""
         settings, config = self._settings, self.config
         self._pipeline = _pipelines.PIPELINES.get(name) if _is_bpe(spec) else None
         if self._pipeline is None:
@@ -135,15 +135,16 @@ class Built:
         if self._pipeline.bare and _pipelines.puts_around(spec.get("post_processor")):
             other.append("post_processor")
         if other:
-            self.notes.append(f"tokenizer.json: ignored: {', '.join(other)} (a {name} brings its "
-                              'own, as in transformers; with tokenizer_class '
-                              '"PreTrainedTokenizerFast" those of the file count)')
+            way_out = "" if _pipelines.class_of(self._type, _pipelines.GENERIC, False) else (
+                f'; tokenizer_class "{_pipelines.GENERIC}" uses those of the file')
+            self.notes.append(f"tokenizer.json: ignored: {', '.join(other)} (a {name} builds its "
+                              f"own, as in transformers{way_out})")
         self.backend = self._made(json.dumps(_pipelines.rebuilt(
             spec, self._pipeline, config, content(settings.names.get("unk_token")))))
 
     def _add_tokens(self):
-        """Adds listed tokens by their ids, then named ones, then the others. A token that is there
-        takes the flags that it is listed with, the last ones of several."""
+        """Adds the listed tokens in the order of their ids, then the named ones, then the extra
+        ones. A token that exists already takes the flags of its last entry."""
         settings = self._settings
         there = [{flag: getattr(token, flag) for flag in _FLAGS}
                  for token in self.backend.get_added_tokens_decoder().values()]
@@ -162,7 +163,7 @@ class Built:
                        "special": True} for text in (content(token) for token in [
                            *settings.names.values(), *settings.extra])]
         self.backend.add_tokens([self._token(token) for token in added])
-        # What was special once is so for good, as in the package.
+        # A token that was special once stays special, as in the package.
         special = {token["content"] for token in [*there, *added] if token["special"]}
         self.special = frozenset(map(self.backend.token_to_id, special))
 
@@ -174,7 +175,7 @@ class Built:
                             f"got {json.dumps(token)}: {error}") from error
 
     def _check_ids(self, spec):
-        """Raises TextError if a token would have another id than its file says."""
+        """Raises TextError if a token would get another id than its file gives it."""
         in_file = {one["content"] for one in spec.get("added_tokens") or ()}
         for i, token in sorted(self._settings.added.items()):
             text, got = token["content"], self.backend.token_to_id(token["content"])
@@ -206,7 +207,7 @@ class Built:
                     return
 
     def _make_template(self):
-        """Without tokenizer.json the settings say what is put around a text."""
+        """Without tokenizer.json, the settings decide which tokens surround a text."""
         begin, end = ([self.names[f"{which}_token"]] if self.config.get(f"add_{which}_token")
                       and f"{which}_token" in self.names else [] for which in ("bos", "eos"))
         self.backend.post_processor = self._package.processors.TemplateProcessing(
@@ -223,7 +224,7 @@ class Built:
                               "known here, so each token is decoded by itself")
 
     def _note(self, folder):
-        """What remains to be said of the settings."""
+        """Adds notes about keys that do not count for this tokenizer."""
         config, more = self.config, {}
         keys = self._pipeline.keys if self._pipeline else ()
         more |= {key: _SPLITS for key in ("add_prefix_space", "legacy") if key not in keys}
@@ -231,7 +232,7 @@ class Built:
         self.clean = bool(config.get("clean_up_tokenization_spaces")
                           and (not is_bpe or config.get(_CLEAN_BPE)))
         if is_bpe and not self.clean:
-            more["clean_up_tokenization_spaces"] = "it would take blanks out of a BPE's text"
+            more["clean_up_tokenization_spaces"] = "it would strip spaces from the text of a BPE"
         self.notes += self._settings.ignored(more, self._limit)
         for which, there in zip(("bos", "eos"), self.around):
             key, name = f"add_{which}_token", self.names.get(f"{which}_token")
@@ -246,6 +247,6 @@ class Built:
 
 
 def beyond(backend, size):
-    """Words for tokens whose ids are not below `size`; None if there are none."""
+    """Names the tokens whose ids are `size` or more; None if there are none."""
     found = sorted((i, text) for text, i in backend.get_vocab().items() if i >= size)
     return some([f"'{text}' ({i})" for i, text in found]) if found else None

@@ -1,20 +1,20 @@
-"""The bytes of a token, which are what text is made of.
+"""The bytes that a token contributes to a text.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-A token need not be a whole character, so it has no text of its own; it has bytes, and the text
-of several tokens is their bytes, one after the other, decoded as UTF-8. The decoder of
-tokenizer.json says which bytes:
+A token need not be a whole character, so it has no text of its own. It has bytes, and the text of
+several tokens is their concatenated bytes, decoded as UTF-8. The decoder of tokenizer.json
+determines the bytes:
 
-    byte-level BPE           Ġthe           20 74 68 65     each letter stands for a byte
-    sentencepiece            ▁the           20 74 68 65     ▁ stands for a blank
+    byte-level BPE           Ġthe           20 74 68 65     each character stands for a byte
+    sentencepiece            ▁the           20 74 68 65     ▁ stands for a space
       with byte fallback     <0xE2>         e2
     WordPiece                the, ##re      20 74 68 65, 72 65
 
-The first token of a text may be without the blank before it. Bytes that are no UTF-8 become
-U+FFFD, in byte fallback too: there the package `tokenizers` replaces the whole characters
-beside them as well.
+Some decoders drop the space before the first token of a text. Invalid UTF-8 becomes U+FFFD. With
+byte fallback, the package `tokenizers` also replaces the valid characters beside invalid bytes;
+this module keeps them.
 """
 
 import functools
@@ -24,8 +24,9 @@ _BYTE_TOKEN = len("<0x00>")
 
 @functools.cache
 def _alphabet():
-    """The letters of byte-level BPE, and the byte of each that is not its own: printable bytes
-    stand for themselves, the others for letters from U+0100 on, in order."""
+    """Returns the characters of byte-level BPE, and the byte of each that does not stand for its
+    own code point. Printable bytes stand for themselves; the others are mapped, in order, to the
+    characters from U+0100 on."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = {256 + i: byte for i, byte in enumerate(
         byte for byte in range(256) if byte not in plain)}
@@ -34,7 +35,7 @@ def _alphabet():
 
 def _byte_level(text):
     letters, latin = _alphabet()
-    # A token that was added has its own text.
+    # Added tokens may contain other characters; the decoder keeps their text.
     return text.translate(latin).encode("latin-1") if letters.issuperset(text) else text.encode()
 
 
@@ -59,20 +60,21 @@ _WORD_PIECE = (*CLEANED[:7], (" do not", " don't"), *CLEANED[7:])
 
 
 def cleaned(text):
-    """`text` as `clean_up_tokenization_spaces` asks for it."""
+    """Applies `clean_up_tokenization_spaces` to `text`."""
     return _clean(text, CLEANED)
 
 
 class Decoder:
-    """Bytes of tokens, by the decoder of a tokenizer.
+    """Computes the bytes of tokens as a tokenizer's decoder does.
 
     Args:
         spec: "decoder" of tokenizer.json.
 
     Attributes:
-        unknown: kinds of steps that this does not know; then each token is decoded alone.
-        ends_words: whether tokens have the blank that follows them, so that the last one of a
-            text has none.
+        unknown: types of steps that are not implemented here; if there are any, the tokenizer
+            decodes each token alone.
+        ends_words: whether a token carries the space that follows it, which the last token of a
+            text loses.
     """
 
     def __init__(self, spec):
@@ -81,7 +83,7 @@ class Decoder:
         self.ends_words = any(step["type"] == "BPEDecoder" for step in self._steps)
 
     def piece(self, token, first=False):
-        """The bytes of a token.
+        """Returns the bytes of a token.
 
         Args:
             token: as the vocabulary spells it.
@@ -115,14 +117,14 @@ def _is_known(step):
 
 
 def _strip(step, value, joined, first):
-    """Strips every token, or, once they were joined, the text's beginning."""
-    blank = step["content"] if isinstance(value, str) else step["content"].encode()
+    """Strips each token, or, after a step that joins the tokens, the beginning of the text."""
+    space = step["content"] if isinstance(value, str) else step["content"].encode()
     if joined and not first:
         return value
     for _ in range(step["start"]):
-        value = value.removeprefix(blank)
+        value = value.removeprefix(space)
     for _ in range(0 if joined else step["stop"]):
-        value = value.removesuffix(blank)
+        value = value.removesuffix(space)
     return value
 
 

@@ -1,4 +1,4 @@
-"""The files of a tokenizer, and how they are read.
+"""Reads the files of a tokenizer.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,14 +10,14 @@ import pathlib
 
 from .. import _checkpoint
 
-# Everything that a tokenizer may be read from; a folder of templates comes with it.
+# Files that a tokenizer is read from, beside a folder of templates.
 FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
          "vocab.json", "merges.txt", "chat_template.jinja", "chat_template.json")
 TEMPLATES = "additional_chat_templates"
-# Vocabularies in formats that are not read.
+# Vocabularies in formats that are not supported.
 _OTHERS = ("tokenizer.model", "tekken.json", "tiktoken.model", "spiece.model",
            "sentencepiece.bpe.model", "spm.model", "vocab.txt", "tokenizer.gguf")
-# Files of processors, which prepare images and sound.
+# Configurations of image and audio processors.
 _PROCESSORS = ("processor_config.json", "preprocessor_config.json",
                "video_preprocessor_config.json", "image_processor_config.json",
                "feature_extractor_config.json")
@@ -33,7 +33,7 @@ def check_file(path):
 
 
 def read(path, kind=dict):
-    """A JSON file's value; an empty one if there is no such file."""
+    """Returns the value of a JSON file, or an empty `kind` if there is no such file."""
     check_file(path)
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def read(path, kind=dict):
 
 
 def read_text(path):
-    """A file of UTF-8 text."""
+    """Returns the text of a UTF-8 file."""
     check_file(path)
     try:
         return path.read_text(encoding="utf-8")
@@ -57,8 +57,8 @@ def read_text(path):
 
 @contextlib.contextmanager
 def package_errors(words):
-    """Raises TextError, with `words` before its own, for what the package `tokenizers` raises: no
-    narrower class than Exception, and a panic of its Rust, which is not even one."""
+    """Turns errors of the package `tokenizers` into a TextError that begins with `words`. The
+    package raises plain Exception, and PanicException, which is no Exception, for a Rust panic."""
     try:
         yield
     except BaseException as error:
@@ -68,14 +68,14 @@ def package_errors(words):
 
 
 def copy_sources(folder):
-    """Paths, relative to `folder`, of all files there that a tokenizer is read from."""
+    """Returns the paths, relative to `folder`, of the files that its tokenizer is read from."""
     found = [name for name in FILES if (folder / name).is_file()]
     return [*map(pathlib.Path, found),
             *(path.relative_to(folder) for path in sorted((folder / TEMPLATES).glob("*.jinja")))]
 
 
 def missing(folder):
-    """The error of a folder without a vocabulary that can be read."""
+    """Returns the error for a folder without a vocabulary that can be read."""
     there = [name for name in (*_OTHERS, "vocab.json", "merges.txt")
              if (folder / name).is_file()]
     there += sorted(path.name for path in folder.glob("*.tiktoken"))
@@ -86,7 +86,7 @@ def missing(folder):
 
 
 def unread(folder, read_names):
-    """Notes on files of `folder` that say something about text and are not read."""
+    """Returns notes on files of `folder` that are not read, although their names suggest it."""
     notes = []
     there = [name for name in (*_OTHERS, "vocab.json", "merges.txt")
              if name not in read_names and (folder / name).is_file()]

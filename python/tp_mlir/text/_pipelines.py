@@ -1,14 +1,13 @@
-"""How text is cut before its vocabulary is looked at, by the class of a tokenizer.
+"""The normalizer, pre-tokenizer and decoder that a tokenizer class brings.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-`AutoTokenizer` of transformers 5 chooses a class by the model's type and by `tokenizer_class`.
-Some classes take the vocabulary, the merges and the post-processor of tokenizer.json and bring
-a normalizer, a pre-tokenizer and a decoder of their own, which the keys of
-tokenizer_config.json may change (`add_prefix_space`, `legacy`). The same classes need no
-tokenizer.json where there are vocab.json and merges.txt. All others take tokenizer.json as it
-is; so does tokenizer_class "PreTrainedTokenizerFast".
+`AutoTokenizer` of transformers 5 chooses a class by `model_type` and `tokenizer_class`. Some
+classes reuse only the vocabulary, the merges and the post-processor of tokenizer.json. They build
+the other components themselves, from keys of tokenizer_config.json (`add_prefix_space`, `legacy`),
+and can therefore start from vocab.json and merges.txt as well. All other classes use
+tokenizer.json unchanged, and so does "PreTrainedTokenizerFast".
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ def _sequence(kind, *parts):
 
 
 def _before(config, default=False):
-    """Whether a blank is put before a text."""
+    """Returns whether a space is prepended to a text."""
     value = config.get("add_prefix_space")
     return default if value is None else value
 
@@ -74,9 +73,9 @@ def _llama(config):
 
 
 def _gemma(config):
-    blank = {"String": " "}
-    return {"normalizer": {"type": "Replace", "pattern": blank, "content": "▁"},
-            "pre_tokenizer": {"type": "Split", "pattern": blank, "behavior": "MergedWithPrevious",
+    space = {"String": " "}
+    return {"normalizer": {"type": "Replace", "pattern": space, "content": "▁"},
+            "pre_tokenizer": {"type": "Split", "pattern": space, "behavior": "MergedWithPrevious",
                               "invert": False},
             "decoder": _fallback()}
 
@@ -85,14 +84,14 @@ def _gemma(config):
 class Pipeline:
     """
     Attributes:
-        parts: the settings of tokenizer_config.json to normalizer, pre_tokenizer and decoder, as
-            tokenizer.json has them.
-        names: special tokens unless the settings name others.
-        model: options of the BPE; `unk_token` there stands for the settings' one.
-        keys: settings that count.
-        special: whether all named tokens are special, whatever tokenizer.json says.
-        keeps_flags: whether they have their other flags then.
-        bare: whether nothing is put around a text, whatever tokenizer.json says.
+        parts: function from tokenizer_config.json to the normalizer, pre_tokenizer and decoder,
+            in the form of tokenizer.json.
+        names: default special tokens by name.
+        model: options of the BPE; a true `unk_token` stands for the configured one.
+        keys: keys of tokenizer_config.json that `parts` reads.
+        special: whether every named token is made special, whatever tokenizer.json says.
+        keeps_flags: whether the other flags of these tokens are kept.
+        bare: whether the post-processor of tokenizer.json is dropped.
     """
 
     parts: Callable
@@ -128,12 +127,12 @@ PIPELINES = {
                                {**_SENTENCEPIECE, "unk_token": True}, ()),
 }
 PIPELINES["CodeGenTokenizer"] = PIPELINES["GPT2Tokenizer"]
-# Those that vocab.json and merges.txt are enough for.
+# Classes that can start from vocab.json and merges.txt.
 FROM_VOCABULARY = ("GPT2Tokenizer", "CodeGenTokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer",
                    "Qwen3_5Tokenizer")
 
-_GENERIC = "PreTrainedTokenizerFast"
-# The class that transformers has for a model's type; a type that is not here has none.
+GENERIC = "PreTrainedTokenizerFast"
+# The class that transformers registers for a model_type, if it registers one.
 _CLASSES = {
     "GPT2Tokenizer": "gpt2 gpt_neo gptj opt phi starcoder2 codegen dbrx jais2",
     "GPTNeoXTokenizer": "gpt_neox mpt olmo olmoe mamba mamba2 falcon_mamba rwkv xlstm",
@@ -143,7 +142,7 @@ _CLASSES = {
     "Qwen3_5Tokenizer": "qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text",
     "GemmaTokenizer": "gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text recurrent_gemma "
                       "shieldgemma2 t5gemma zaya",
-    _GENERIC: "mistral mistral3 ministral ministral3 mixtral pixtral voxtral granite granitemoe "
+    GENERIC: "mistral mistral3 ministral ministral3 mixtral pixtral voxtral granite granitemoe "
               "granitemoehybrid granitemoeshared glm glm4 glm4_moe glm4_moe_lite glm4v gpt_bigcode "
               "olmo2 olmo3 olmo_hybrid flex_olmo stablelm persimmon kimi_k25 kimi_linear "
               "mimo_v2_flash arctic ernie4_5 ernie4_5_moe fuyu hyperclovax internlm2 internlm3 "
@@ -151,7 +150,7 @@ _CLASSES = {
               "nemotron phi3 phi3_v phimoe smolvlm step3_vl",
 }
 _OF_TYPE = {kind: name for name, kinds in _CLASSES.items() for kind in kinds.split()}
-# Types whose checkpoints name a wrong class, so that their own counts.
+# Model types whose checkpoints name a wrong class, so that the registered one is used.
 _WRONGLY_NAMED = frozenset(
     "arctic ernie4_5 ernie4_5_moe fuyu hyperclovax internlm2 internlm3 jamba llava llava_next "
     "minicpm3 minimax_m2 modernbert modernbert-decoder molmo nemotron phi3 phi3_v phimoe qwen2 "
@@ -159,13 +158,13 @@ _WRONGLY_NAMED = frozenset(
 
 
 def class_of(model_type, declared, is_byte_level):
-    """The class that `AutoTokenizer` takes, without "Fast"; None for one that keeps
-    tokenizer.json as it is.
+    """Returns the class that `AutoTokenizer` chooses, without "Fast", or None for a class that
+    uses tokenizer.json unchanged.
 
     Args:
         model_type: config.json's.
         declared: `tokenizer_class`, or None.
-        is_byte_level: whether tokenizer.json has a part "ByteLevel".
+        is_byte_level: whether tokenizer.json has a component of type "ByteLevel".
     """
     registered = _OF_TYPE.get(model_type)
     declared = declared.removesuffix("Fast") if declared else None
@@ -175,7 +174,7 @@ def class_of(model_type, declared, is_byte_level):
         name = None
     elif registered is None or registered == declared:
         name = declared
-    elif registered == _GENERIC:
+    elif registered == GENERIC:
         name = None
     else:
         name = registered if model_type in _WRONGLY_NAMED else declared
@@ -183,7 +182,7 @@ def class_of(model_type, declared, is_byte_level):
 
 
 def _meaning(part):
-    """A part of tokenizer.json without what changes no ids."""
+    """Removes from a component of tokenizer.json everything that does not affect ids."""
     if isinstance(part, list):
         return [_meaning(one) for one in part]
     if not isinstance(part, dict):
@@ -196,7 +195,7 @@ def _meaning(part):
 
 
 def replaced(spec, parts):
-    """Names of the parts of tokenizer.json that a class's own differ from."""
+    """Returns the names of components in `spec` that differ from those in `parts`."""
     def same(name):
         mine, theirs = _meaning(parts[name]), _meaning(spec.get(name))
         byte_level = name == "decoder" and isinstance(theirs, dict)
@@ -205,14 +204,14 @@ def replaced(spec, parts):
 
 
 def puts_around(part):
-    """Whether a post-processor of tokenizer.json puts tokens around a text."""
+    """Returns whether a post-processor of tokenizer.json adds tokens around a text."""
     return part is not None and (part["type"] not in ("ByteLevel", "Sequence")
                                  or any(map(puts_around, part.get("processors", ()))))
 
 
 def rebuilt(spec, pipeline, config, unk):
-    """tokenizer.json with a class's own parts, and without its added tokens, which the settings
-    bring; `unk` is the unknown token's text."""
+    """Returns tokenizer.json with the components of a class, and without added tokens, which come
+    from the settings. `unk` is the text of the unknown token."""
     model = {"type": "BPE", "dropout": None, "unk_token": None, "fuse_unk": False,
              "continuing_subword_prefix": None, "end_of_word_suffix": None,
              "byte_fallback": False, "ignore_merges": False, **pipeline.model}

@@ -1,17 +1,16 @@
-"""What the files beside tokenizer.json say of its tokens, and what becomes of each key.
+"""Reads the tokens that the files beside tokenizer.json declare, and knows every key.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-The law is that of `AutoTokenizer.from_pretrained` of transformers 5, in the order in which it
-reads the files:
+The rules are those of `AutoTokenizer.from_pretrained` of transformers 5:
 
-1. tokenizer_config.json has the names of special tokens and the other settings.
-2. Its `added_tokens_decoder`, if it has one, lists all added tokens, and special_tokens_map.json
-   and added_tokens.json do not count. Without one, the names in special_tokens_map.json replace
-   those of the settings, and the added tokens are those of added_tokens.json and tokenizer.json.
-3. Added tokens that the vocabulary lacks come after it in the order of their ids, then named
-   tokens, then the extra ones.
+1. tokenizer_config.json names the special tokens and has the other settings.
+2. If it has an `added_tokens_decoder`, that lists all added tokens, and special_tokens_map.json
+   and added_tokens.json are ignored. Otherwise names in special_tokens_map.json take precedence,
+   and added_tokens.json and tokenizer.json list the added tokens.
+3. Added tokens that the vocabulary lacks are appended to it in the order of their ids, followed
+   by named tokens and then the extra ones.
 """
 
 import json
@@ -26,7 +25,7 @@ _FLAGS = ("add_bos_token", "add_eos_token", "add_prefix_space", "legacy", "split
 _EXTRA = ("extra_special_tokens", "additional_special_tokens")
 _HONOURED = {*NAMES, *_FLAGS, *_EXTRA, "added_tokens_decoder", "tokenizer_class", "chat_template",
              "fast_tokenizer_files"}
-# Keys that change neither ids nor text here, by the reason.
+# Keys that change neither ids nor text, grouped by reason.
 _LENGTHS = ("model_max_length", "max_len")
 _IGNORED = {
     "the model's context is the limit": _LENGTHS,
@@ -50,7 +49,7 @@ _REASONS = {key: reason for reason, keys in _IGNORED.items() for key in keys}
 
 
 def content(token):
-    """The text of a token, which a file gives as a text or as an object."""
+    """Returns the text of a token that a file gives as a string or as an object."""
     return token.get("content") if isinstance(token, dict) else token
 
 
@@ -64,7 +63,7 @@ def _refuse(path, key, expected, value):
 
 
 def _check(path, settings):
-    """Raises TextError where a key has another type than it may have."""
+    """Raises TextError if the value of a key has the wrong type."""
     for key, value in settings.items():
         if value is None:
             continue
@@ -85,12 +84,12 @@ def _check(path, settings):
 
 
 def is_id(key):
-    """Whether the key of a JSON object is a token's id."""
+    """Returns whether the key of a JSON object is a token id."""
     return key.isascii() and key.isdecimal() and len(key) <= 10
 
 
 def added_token(entry, special=None):
-    """A token of a file with all its flags; `special` as the file says unless it is given."""
+    """Returns a token of a file with all its flags. `special` overrides the file's flag."""
     if isinstance(entry, str):
         entry = {"content": entry}
     special = entry.get("special", False) if special is None else special
@@ -100,15 +99,15 @@ def added_token(entry, special=None):
 
 
 class Settings:
-    """The settings of one checkpoint.
+    """The tokenizer settings of one checkpoint.
 
     Attributes:
-        config: what tokenizer_config.json says, with what special_tokens_map.json replaces.
-        names: special tokens by name; each a text or an object with flags.
+        config: tokenizer_config.json, with the keys that special_tokens_map.json replaces.
+        names: special tokens by name, each a string or an object with flags.
         extra: further special tokens, likewise.
         added: added tokens with their flags, by id.
-        source: the file that these are in, beside tokenizer.json.
-        notes: what is not as a file says, for the log.
+        source: the file that lists them, beside tokenizer.json.
+        notes: messages about ignored files.
     """
 
     def __init__(self, folder, spec):
@@ -138,7 +137,7 @@ class Settings:
             self._ignore_added(added, in_file)
 
     def _name(self, special_map):
-        """Takes the special tokens from the settings, to which special_tokens_map.json adds."""
+        """Sets the special tokens of the settings and of special_tokens_map.json."""
         extra, old = (self.config.get(key) for key in _EXTRA)
         if old is not None and not extra:
             extra, old = old, None
@@ -151,14 +150,14 @@ class Settings:
             extra = [*(extra or []), *(one for one in more if one not in (extra or []))]
         self.extra = list(old or []) if extra is None else list(extra)
         self.config |= {key: value for key, value in special_map.items() if key not in _EXTRA}
-        # A model may name tokens of its own, such as image_token.
+        # A model may have names of its own, such as image_token.
         own = {key: value for key, value in self.config.items()
                if key.endswith("_token") and key not in NAMES and _is_token(value)}
         self.names = {key: self.config[key] for key in NAMES if self.config.get(key)}
         self.names |= own | named
 
     def default_names(self, names):
-        """Takes special tokens that the settings say nothing of; the standard ones come first."""
+        """Adds default special tokens; the standard names come first."""
         found = self.names | {key: text for key, text in names.items() if key not in self.config}
         standard = {key: found.pop(key) for key in NAMES if key in found}
         self.names = standard | found
@@ -187,12 +186,12 @@ class Settings:
                               "(added_tokens_decoder of tokenizer_config.json decides)")
 
     def ignored(self, more, limit):
-        """A note that lists keys which count for nothing, once, by reason; none if all count.
+        """Returns a note that lists the ignored keys by reason, or no note if there are none.
 
         Args:
-            more: reasons by key, of keys that count for other checkpoints.
-            limit: positions of the model. A tokenizer that takes as many or more has no limit of
-                its own.
+            more: reasons by key, for keys that other checkpoints honour.
+            limit: the model's number of positions, or 0. A maximal length that is not below it
+                is not listed.
         """
         found = {}
         for key, value in self.config.items():
@@ -208,6 +207,6 @@ class Settings:
 
 
 def some(texts, most=4):
-    """A list for a message, of which the rest is counted."""
+    """Joins the first `most` texts for a message, and counts the rest."""
     rest = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + rest

@@ -3,14 +3,14 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-The text is the tokens' bytes, decoded. Two things are held back until they are certain: a
-character that lacks bytes, and what may be the beginning of a stop string. Where blanks before
-punctuation are to be removed, so is the last word.
+The text is the decoded bytes of the tokens. An incomplete character is held back, and so is text
+that may begin a stop string. If spaces before punctuation are to be removed, the last word is held
+back as well.
 """
 
 import codecs
 
-# A character has at most four bytes, so at most three of it lie in the tokens before.
+# UTF-8 has at most four bytes for a character, so at most three of them precede a token.
 _OPEN = 3
 
 
@@ -47,15 +47,15 @@ class StopStrings:
 
 
 class _Words:
-    """Text with `change` made to it, which looks at a blank and the word after it: the last
-    word is held back."""
+    """Applies `change`, which looks at a space and the word after it, and therefore holds back
+    the last word."""
 
     def __init__(self, change):
         self._change, self._held = change, ""
 
     def push(self, text):
         text = self._held + text
-        # An apostrophe may be followed by a blank that goes with it.
+        # A space after an apostrophe belongs to the same pattern.
         at = max((i for i in range(1, len(text)) if text[i] == " " and text[i - 1] not in " '"),
                  default=0)
         self._held = text[at:]
@@ -71,7 +71,7 @@ class _Words:
 
 
 class _WordEnds:
-    """Text of tokens that have the blank after them, of which the last has none."""
+    """Drops the last space of tokens that carry the space after them."""
 
     def __init__(self):
         self._held = ""
@@ -91,16 +91,17 @@ class _WordEnds:
 
 
 class TextDecoder:
-    """The text of tokens as they come, without special ones.
+    """Decodes tokens as they come, and leaves out special ones.
 
     Args:
         tokenizer: a Tokenizer.
-        prompt: ids that came before. The first new token has its blank if one of them is
-            visible; a character that they leave open is whole in the text.
+        prompt: ids that came before. The first new token keeps its space if one of them is
+            visible, and a character that the prompt leaves incomplete is whole in the text.
 
     Attributes:
-        length: characters up to here, those held back among them: where the next token's text
-            begins. A token in the midst of a character begins where that does.
+        length: characters so far, including those held back, which is where the next token
+            begins. A token inside a character begins where the character does.
+        is_first: whether the next visible token begins the text.
     """
 
     def __init__(self, tokenizer, prompt=()):
@@ -108,7 +109,7 @@ class TextDecoder:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         self._words = _WordEnds() if tokenizer.ends_words else (
             _Words(tokenizer.clean) if tokenizer.clean else None)
-        # A character that is open at the prompt's end begins in its last tokens.
+        # The last bytes of the prompt may begin a character.
         open_, self.is_first = b"", True
         for i in reversed(prompt):
             if len(open_) >= _OPEN:
@@ -130,7 +131,7 @@ class TextDecoder:
         return text
 
     def push(self, i):
-        """The text that is certain now, and was not before."""
+        """Returns the text that has become certain."""
         if self._tokenizer.is_special(i):
             return ""
         piece = self._tokenizer.bytes(i, self.is_first)
@@ -138,12 +139,12 @@ class TextDecoder:
         return self._say(self._utf8.decode(piece))
 
     def flush(self):
-        """The rest, at the end of the tokens."""
+        """Returns the rest of the text, after the last token."""
         return self._say(self._utf8.decode(b"", final=True), end=True)
 
 
 class StreamDecoder:
-    """The text of tokens as they come, up to a stop string.
+    """Decodes tokens as they come, up to a stop string.
 
     Args:
         tokenizer: a Tokenizer.
@@ -153,9 +154,9 @@ class StreamDecoder:
     Attributes:
         stopped: the stop string that was found, or None.
         is_first: whether the next token begins the text.
-        offset: where the next token's text begins, in characters; beyond the text's end if a
-            stop string has cut it.
-        certain: characters given so far.
+        offset: where the next token begins, in characters. A stop string may end the text before
+            it.
+        certain: number of characters returned so far.
     """
 
     def __init__(self, tokenizer, stop=(), prompt=()):
@@ -180,9 +181,9 @@ class StreamDecoder:
         return text
 
     def push(self, ids):
-        """The text that is certain now, and was not before."""
+        """Returns the text that has become certain."""
         return self._give(self._stops.push("".join(map(self._text.push, ids))))
 
     def flush(self):
-        """The rest, at the end of the tokens."""
+        """Returns the rest of the text, after the last token."""
         return self._give(self._stops.push(self._text.flush()) + self._stops.flush())

@@ -128,7 +128,7 @@ class ChatTemplate:
 
 
 def _of_config(path, value):
-    """Texts by name of `chat_template` in a file."""
+    """Returns the templates of a `chat_template` key by name."""
     named = value
     if isinstance(value, str):
         named = {"default": value}
@@ -144,19 +144,21 @@ def _of_config(path, value):
 
 
 def read_templates(folder, config, special_tokens):
-    """The templates of a checkpoint.
+    """Reads the chat templates of a checkpoint.
 
-    chat_template.jinja comes first, and replaces what tokenizer_config.json has; templates in
-    additional_chat_templates come to either. chat_template.json, which belongs to a processor of
-    images, counts where there is no other.
+    chat_template.jinja replaces the templates of tokenizer_config.json, and
+    additional_chat_templates adds to either. chat_template.json, which an image processor reads,
+    is used if there is no other template.
 
     Args:
-        folder: the checkpoint's.
-        config: the settings of tokenizer_config.json.
-        special_tokens: texts by name, for templates.
+        folder: the checkpoint.
+        config: tokenizer_config.json.
+        special_tokens: texts by name, for the templates.
 
     Returns:
-        ChatTemplate or None, and notes for people.
+        ChatTemplate or None, and a list of notes about ignored templates.
+
+    Raises TextError or TemplateError if a template is broken.
     """
     found, notes = _of_config(folder / "tokenizer_config.json", config.get("chat_template")), []
     single, old = folder / "chat_template.jinja", folder / "chat_template.json"

@@ -3,9 +3,9 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Ids, the tokens around a text, the end token and the template are those of
-`AutoTokenizer.from_pretrained` of transformers 5. Whatever else the files say is in `notes`,
-which programs print when they start.
+The ids, the tokens around a text, the end token and the chat template are those of
+`AutoTokenizer.from_pretrained` of transformers 5. `notes` lists what is ignored in the files;
+programs print it when they start.
 """
 
 import functools
@@ -58,15 +58,16 @@ class Tokenizer:
 
     Attributes:
         stop_ids: ids that end an answer: those of generation_config.json and config.json, and
-            the tokenizer's own end token.
+            the tokenizer's end token.
         bos, eos: what begins and what ends a text, as ids; None if the tokenizer has no such
             token.
         special_tokens: texts of the tokens that have a name, such as eos_token.
-        around: ids that `encode` puts before a text, and ids after it.
+        around: ids that `encode` adds before a text, and ids that it adds after it.
         template: ChatTemplate, or None.
         size: ids are below this.
-        clean: what is done to decoded text, or None.
-        notes: lines for people: what of the files does not count, and why.
+        clean: function that is applied to decoded text, or None.
+        ends_words: whether a token carries the space that follows it.
+        notes: messages about keys and files that are ignored, with the reasons.
 
     Raises TextError if a file is missing, broken, or asks for what is not supported.
     """
@@ -92,7 +93,7 @@ class Tokenizer:
         self._check_size({**config, **_checkpoint.text_config(config)}.get("vocab_size"))
 
     def _check_size(self, size):
-        """Compares ids with the model's vocabulary, if its size is known."""
+        """Compares the ids with the size of the model's vocabulary, if it is known."""
         if not isinstance(size, int) or self.size <= size:
             return
         for i in [*self.around[0], *self.around[1]]:
@@ -102,7 +103,7 @@ class Tokenizer:
                                 "tokenizer that belongs to the model")
         self.notes.append(f"tokens beyond the model's vocabulary of {size}: "
                           f"{beyond(self._tokenizer, size)}; a prompt with one is refused")
-        # The model cannot end with it, and engines refuse what is no id of theirs.
+        # The model cannot produce it, and engines refuse ids beyond their vocabulary.
         if self.eos is not None and self.eos >= size:
             self.stop_ids -= {self.eos}
 
@@ -116,7 +117,7 @@ class Tokenizer:
                             "in it") from None
         with _files.package_errors("the tokenizer does not take the text"):
             ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
-        if add_special_tokens and self.bos is not None and ids[:2] == [self.bos, self.bos]:
+        if add_special_tokens and self.bos in self.around[0][:1] and ids[:2] == [self.bos] * 2:
             del ids[0]
         return ids
 
@@ -130,16 +131,16 @@ class Tokenizer:
         return self.encode(text, add_special_tokens=False)
 
     def decode(self, ids):
-        """The text of ids, without special tokens: their bytes, as UTF-8."""
+        """Returns the text of ids, without special tokens: their bytes, decoded as UTF-8."""
         decoder = TextDecoder(self)
         return "".join(map(decoder.push, ids)) + decoder.flush()
 
     def bytes(self, i, first=False):
-        """The bytes that a token adds to a text; b"" if the id is none.
+        """Returns the bytes of a token, or b"" for an unknown id.
 
         Args:
-            i: the id. A special token has bytes too, although a text is without it.
-            first: whether it begins the text, where some tokens are without their blank.
+            i: the id. Special tokens have bytes too, although decoding leaves them out.
+            first: whether the token begins the text, which may drop its leading space.
         """
         spelled = self._tokenizer.id_to_token(i) if i >= 0 else None
         return b"" if spelled is None else self._bytes(i, spelled, first)
@@ -152,14 +153,14 @@ class Tokenizer:
         return self._decoder.piece(spelled, first)
 
     def token(self, i):
-        """A string that stands for this id alone: its text if it has one that no other has, else
+        """Returns a string that identifies the id: its text if no other id has that, else
         "bytes:\\xe2\\x80" with its bytes, or "token_id:7"."""
         return self._strings.get(i) or f"token_id:{i}"
 
     @functools.cached_property
     def _strings(self):
-        """The string of each id. Of those with the same bytes, the first has the text, or one that
-        is no lone byte."""
+        """The string of each id. Of ids with the same bytes, the lowest one that is no byte token
+        gets the text."""
         spelled = sorted((text.startswith("<0x"), i, text)
                          for text, i in self._tokenizer.get_vocab().items())
         found, used, later = {}, set(), []
