@@ -183,6 +183,12 @@ void readCommonKeys(ObjectReader &reader, const Family &family,
                    "supported");
   reader.require("transformers_weights", nullptr,
                  "weights in a file of another name are not supported");
+  // transformers asks for the text's configuration by these names.
+  for (StringRef key : {"text_config", "text_encoder", "decoder", "generator"})
+    if (!known.reads(key))
+      reader.require(key, nullptr,
+                     "a model within a model of this model_type is not "
+                     "supported");
   // BERT and its kin read the one, models of a next token the other.
   if (family.layout.isEncoder)
     reader.ignore({"is_causal"});
