@@ -15,9 +15,10 @@ import sys
 
 import numpy
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import tp_mlir
+from tp_mlir import _tools
 
 STEP = pathlib.Path(__file__).resolve().parents[1] / "Differentiate/Inputs/step.py"
 PLAN = {"version": 1, "rules": [{"parameter": "m", "dim": 1, "axes": ["tp"]},
@@ -119,3 +120,36 @@ def test_too_many(opened):
             opened(1, max_skips=wrong)
         assert str(error.value) == (
             f"max_skips: expected a whole number of at least 0, got {wrong!r}")
+
+
+@pytest.mark.parametrize("options", [
+    ("--mesh", "dp=2", "--shard-optimizer", "dp", "--dtype", "bf16"),
+    ("--mesh", "dp=2,tp=2", "--plan", "megatron-sp")], ids=["zero", "sequence"])
+def test_one_row_of_the_table(options, tmp_path):
+    """An infinity that the rows of one rank meet: all ranks skip the step, whatever is cut."""
+    source = STEP.parents[2] / "fixtures/llama-gqa"
+    weights = load_file(source / "model.safetensors")
+    table = weights["model.embed_tokens.weight"].copy()
+    table[5, 0] = math.inf
+    save_file({**weights, "model.embed_tokens.weight": table}, tmp_path / "model.safetensors")
+    _tools.run("tp-compile", [source, "--train", "adamw", "--clip", 1, "--batch", 2, "--seq", 8,
+                              *options, "-o", tmp_path / "p.tpa"])
+    settings = {"decay": .99, "step_size": .1, "one_minus_beta1": .1, "beta2": .95,
+                "one_minus_beta2": .05, "correction": .2, "eps": 1e-8}
+
+    def states(entries, token, more):
+        ids = numpy.arange(6, 22).reshape(2, 8)
+        ids[1, 3] = token
+        save_file({"input_ids": ids, "labels": ids + 1,
+                   **{name: numpy.array(x, numpy.float32) for name, x in more.items()}},
+                  tmp_path / "inputs.safetensors")
+        _tools.run("tp-run", [tmp_path / "p.tpa", "--weights", tmp_path, "--entry", entries,
+                              "--input", tmp_path / "inputs.safetensors", "--states",
+                              tmp_path / "states.safetensors"])
+        return load_file(tmp_path / "states.safetensors")
+
+    first = states("main", 5, {})
+    bad, good = (states("gradient,update", token, settings) for token in (5, 7))
+    for name, value in first.items():
+        assert numpy.array_equal(value, bad[name], equal_nan=True), name
+    assert any(not numpy.array_equal(value, good[name]) for name, value in first.items())
