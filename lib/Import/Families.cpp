@@ -609,6 +609,20 @@ static Family getSmolLM3() {
           .adjust = adjustSmolLM3};
 }
 
+static Family getSeedOss() {
+  return {.modelType = "seed_oss",
+          .architectures = {"SeedOssForCausalLM", "SeedOssModel"},
+          .keys = {.needsKVHeads = false,
+                   .headDim = {"head_dim", 128},
+                   .maxPositions = {"max_position_embeddings", 524288},
+                   .queryKeyValueBias = {"attention_bias", true},
+                   .outputBias = {"attention_out_bias", false},
+                   .feedForwardBias = {"mlp_bias", false},
+                   .residualDropout = {"residual_dropout", 0.1},
+                   .attentionDropout = {"attention_dropout", 0.1},
+                   .paddingRow = 1}};
+}
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -636,6 +650,7 @@ ArrayRef<Family> getFamilies() {
                                  getStableLM(),
                                  getCohere(),
                                  getSmolLM3(),
+                                 getSeedOss(),
                                  getOPT(),
                                  getFalcon(),
                                  getBloom(),
