@@ -234,7 +234,8 @@ static void readRopesByLayer(const json::Object &object, const JsonFile &file,
 }
 
 int64_t ModelConfig::getPositionLimit() const {
-  double reach = rope.factor * double(rope.originalMaxPositions);
+  // 2.3 times 10 is a little less than 23.
+  double reach = rope.factor * double(rope.originalMaxPositions) + 1e-6;
   return std::max(maxPositions, int64_t(std::min(reach, double(maxSize))));
 }
 
