@@ -39,16 +39,10 @@ static void adjustGPT2(ObjectReader &reader, ModelConfig &config) {
   reader.ignore({"reorder_and_upcast_attn"});
 }
 
-static constexpr llvm::StringLiteral tanhGelu = "gelu_pytorch_tanh";
-
 /// The embeddings' factor is that of the hidden size. `gelu` is what old files
 /// call its approximation by tanh.
 static void adjustGemma(ObjectReader &reader, ModelConfig &config) {
   config.embeddingScale = std::sqrt(double(config.hiddenSize));
-  for (StringRef key : {"hidden_act", "hidden_activation"})
-    if (key != config.family->keys.activation.key)
-      reader.require(key, tanhGelu,
-                     "two activations in one model are not supported");
   if (config.activation == Activation::GeluErf)
     config.activation = Activation::GeluTanh;
   reader.require("use_bidirectional_attention", false,
@@ -57,7 +51,6 @@ static void adjustGemma(ObjectReader &reader, ModelConfig &config) {
 }
 
 static void adjustGemma2(ObjectReader &reader, ModelConfig &config) {
-  // Both keys stand in files, with one meaning.
   adjustGemma(reader, config);
   config.attentionScale =
       1 / std::sqrt(reader.getPositive("query_pre_attn_scalar", 256));

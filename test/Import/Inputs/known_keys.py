@@ -26,7 +26,7 @@ args = parser.parse_args()
 # What chooses the family; objects whose keys are tried by themselves; what a head of classes or
 # training reads, where there is one.
 EVERYWHERE = set("""model_type architectures text_config attn_config num_labels router_aux_loss_coef
-    router_jitter_noise output_router_logits is_decoder is_causal""".split())
+    router_jitter_noise output_router_logits is_decoder is_causal embedding_size""".split())
 # What a family reads and no result depends on: a window that is switched off, sizes that follow from
 # others, the precision of scores, dropout, and images.
 EXCEPTIONS = {
