@@ -32,8 +32,7 @@ static double getYarnScale(double factor, double weight) {
 }
 
 namespace {
-/// What the reading of an object of rotation has to know of the rest of the
-/// file.
+/// The values of the rest of the file on which an object of rotation depends.
 struct RopeContext {
   const ConfigKeys &keys;
   int64_t maxPositions;
@@ -274,7 +273,7 @@ void readRope(ObjectReader &reader, const JsonFile &file,
   } else if (parameters) {
     config.rope = readRopeObject(*parameters, "rope_parameters", file, context,
                                  old, reader);
-    // What stands beside the object is what it may leave out.
+    // The object may leave out a key that stands beside it.
     bool contradicts =
         hasScaling ? config.rope != old
                    : (reader.has(thetaKey) && config.rope.theta != old.theta) ||

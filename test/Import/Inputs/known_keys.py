@@ -23,11 +23,11 @@ parser.add_argument("--count", type=int, default=60)
 parser.add_argument("--all", action="store_true")
 args = parser.parse_args()
 
-# What chooses the family; objects whose keys are tried by themselves; what a head of classes or
-# training reads, where there is one.
+# Keys that choose the family, objects with rows of their own, and keys that only a head of classes
+# or training reads.
 EVERYWHERE = set("""model_type architectures text_config attn_config num_labels router_aux_loss_coef
     router_jitter_noise output_router_logits is_decoder is_causal embedding_size""".split())
-# What a family reads and no result depends on: a window that is switched off, sizes that follow from
+# Keys that a family reads and that no result depends on: a window that is switched off, sizes that follow from
 # others, the precision of scores, dropout, and images.
 EXCEPTIONS = {
     "qwen2": "sliding_window", "qwen3": "sliding_window", "qwen2_moe": "sliding_window",
