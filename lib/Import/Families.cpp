@@ -39,16 +39,10 @@ static void adjustGPT2(ObjectReader &reader, ModelConfig &config) {
   reader.ignore({"reorder_and_upcast_attn"});
 }
 
-static constexpr llvm::StringLiteral tanhGelu = "gelu_pytorch_tanh";
-
 /// The embeddings' factor is that of the hidden size. `gelu` is what old files
 /// call its approximation by tanh.
 static void adjustGemma(ObjectReader &reader, ModelConfig &config) {
   config.embeddingScale = std::sqrt(double(config.hiddenSize));
-  for (StringRef key : {"hidden_act", "hidden_activation"})
-    if (key != config.family->keys.activation.key)
-      reader.require(key, tanhGelu,
-                     "two activations in one model are not supported");
   if (config.activation == Activation::GeluErf)
     config.activation = Activation::GeluTanh;
   reader.require("use_bidirectional_attention", false,
@@ -57,7 +51,6 @@ static void adjustGemma(ObjectReader &reader, ModelConfig &config) {
 }
 
 static void adjustGemma2(ObjectReader &reader, ModelConfig &config) {
-  // Both keys stand in files, with one meaning.
   adjustGemma(reader, config);
   config.attentionScale =
       1 / std::sqrt(reader.getPositive("query_pre_attn_scalar", 256));
@@ -610,6 +603,20 @@ static Family getSmolLM3() {
           .adjust = adjustSmolLM3};
 }
 
+static Family getSeedOss() {
+  return {.modelType = "seed_oss",
+          .architectures = {"SeedOssForCausalLM", "SeedOssModel"},
+          .keys = {.needsKVHeads = false,
+                   .headDim = {"head_dim", 128},
+                   .maxPositions = {"max_position_embeddings", 524288},
+                   .queryKeyValueBias = {"attention_bias", true},
+                   .outputBias = {"attention_out_bias", false},
+                   .feedForwardBias = {"mlp_bias", false},
+                   .residualDropout = {"residual_dropout", 0.1},
+                   .attentionDropout = {"attention_dropout", 0.1},
+                   .paddingRow = 1}};
+}
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -637,6 +644,7 @@ ArrayRef<Family> getFamilies() {
                                  getStableLM(),
                                  getCohere(),
                                  getSmolLM3(),
+                                 getSeedOss(),
                                  getOPT(),
                                  getFalcon(),
                                  getBloom(),

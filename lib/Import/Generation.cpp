@@ -71,9 +71,9 @@ void adviseOnLength(InFlightDiagnostic &diag, const ModelConfig &config,
   if (rope.kind != RopeConfig::Kind::Default) {
     int64_t original = rope.originalMaxPositions;
     note << "factor " << showJson(rope.factor) << " of the rotation stretches "
-         << original << " positions to " << int64_t(rope.factor * original)
-         << ", and " << key << " is " << config.maxPositions
-         << ": write a factor of at least "
+         << original << " positions to "
+         << int64_t(rope.factor * original + 1e-6) << ", and " << key << " is "
+         << config.maxPositions << ": write a factor of at least "
          << llvm::divideCeil(length, original) << ", or a larger " << key
          << ", if the model's card says so";
     return;

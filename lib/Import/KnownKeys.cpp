@@ -189,14 +189,14 @@ void readCommonKeys(ObjectReader &reader, const Family &family,
       reader.require(key, nullptr,
                      "a model within a model of this model_type is not "
                      "supported");
-  // BERT and its kin read the one, models of a next token the other.
-  if (family.layout.isEncoder)
-    reader.ignore({"is_causal"});
-  else
+  // Encoders look whether there is an embedding_size, not what it is.
+  if (family.layout.isEncoder) {
+    reader.ignore({"is_causal", "embedding_size"});
+  } else {
     reader.ignore({"is_decoder"});
-  if (!family.layout.isEncoder)
     reader.require("is_causal", true,
                    "attention to later tokens is not supported");
+  }
   for (auto [key, what] : {std::pair("attn_logit_softcapping", "scores"),
                            std::pair("final_logit_softcapping", "logits")})
     if (known.reads(key) && key != family.keys.attentionCap.key &&

@@ -20,7 +20,7 @@
 
 namespace tp {
 
-/// What `transformers` knows of one model_type.
+/// The keys and classes that `transformers` has for one model_type.
 class KnownKeys {
 public:
   /// The row of TransformersKeys.inc for `modelType`, which must have one.

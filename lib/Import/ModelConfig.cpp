@@ -103,7 +103,9 @@ static void readHeads(ObjectReader &reader, const ConfigKeys &keys,
         optional ? std::optional(config.numHeads) : std::nullopt, 1, maxSize);
   }
   std::optional<int64_t> headDim;
-  if (keys.headDim.value)
+  // Null means that it follows from the others; the default is for a missing
+  // key.
+  if (keys.headDim.value && !reader.isPresent(sizeKey))
     headDim = keys.headDim.value;
   if (!sizeKey.empty() && reader.get(sizeKey))
     headDim = reader.getInt(sizeKey, std::nullopt, 1, maxHeadDim);

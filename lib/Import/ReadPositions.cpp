@@ -32,8 +32,7 @@ static double getYarnScale(double factor, double weight) {
 }
 
 namespace {
-/// What the reading of an object of rotation has to know of the rest of the
-/// file.
+/// The values of the rest of the file on which an object of rotation depends.
 struct RopeContext {
   const ConfigKeys &keys;
   int64_t maxPositions;
@@ -234,7 +233,8 @@ static void readRopesByLayer(const json::Object &object, const JsonFile &file,
 }
 
 int64_t ModelConfig::getPositionLimit() const {
-  double reach = rope.factor * double(rope.originalMaxPositions);
+  // 2.3 times 10 is a little less than 23.
+  double reach = rope.factor * double(rope.originalMaxPositions) + 1e-6;
   return std::max(maxPositions, int64_t(std::min(reach, double(maxSize))));
 }
 
@@ -273,7 +273,7 @@ void readRope(ObjectReader &reader, const JsonFile &file,
   } else if (parameters) {
     config.rope = readRopeObject(*parameters, "rope_parameters", file, context,
                                  old, reader);
-    // What stands beside the object is what it may leave out.
+    // The object may leave out a key that stands beside it.
     bool contradicts =
         hasScaling ? config.rope != old
                    : (reader.has(thetaKey) && config.rope.theta != old.theta) ||

@@ -110,7 +110,7 @@ LogicalResult checkSideFiles(MLIRContext *context, StringRef directory) {
 }
 
 namespace {
-/// What concerns texts, as "key value".
+/// Settings that apply to texts, as "key value".
 struct TextSettings {
   SmallVector<std::string> found;
 

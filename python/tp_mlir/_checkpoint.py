@@ -92,6 +92,8 @@ def read_config(folder, needed=""):
     path = folder / "config.json"
     check_file(path)
     if not path.is_file():
+        if (folder / "adapter_config.json").is_file():
+            read_limits(folder)  # Raises, and says what is to be done with an adapter.
         raise ValueError(f"no config.json in {folder}{needed}")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))

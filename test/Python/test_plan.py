@@ -519,6 +519,11 @@ def test_context_defaults_to_the_limit(tmp_path, capsys):
     (tmp_path / "bloom/hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
     error = refused(capsys, 1, tmp_path / "bloom")
     assert 'unsupported quantization.quant_algo "FP8"' in error
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    error = refused(capsys, 1, adapter)
+    assert "merge the adapter into its base model" in error and error.count("error") == 1
 
 
 def test_remarks_are_passed_on(tmp_path, capsys):

@@ -23,11 +23,11 @@ parser.add_argument("--count", type=int, default=60)
 parser.add_argument("--all", action="store_true")
 args = parser.parse_args()
 
-# What chooses the family; objects whose keys are tried by themselves; what a head of classes or
-# training reads, where there is one.
+# Keys that choose the family, objects with rows of their own, and keys that only a head of classes
+# or training reads.
 EVERYWHERE = set("""model_type architectures text_config attn_config num_labels router_aux_loss_coef
-    router_jitter_noise output_router_logits is_decoder is_causal""".split())
-# What a family reads and no result depends on: a window that is switched off, sizes that follow from
+    router_jitter_noise output_router_logits is_decoder is_causal embedding_size""".split())
+# Keys that a family reads and that no result depends on: a window that is switched off, sizes that follow from
 # others, the precision of scores, dropout, and images.
 EXCEPTIONS = {
     "qwen2": "sliding_window", "qwen3": "sliding_window", "qwen2_moe": "sliding_window",
@@ -65,7 +65,6 @@ def read_examples():
 
 
 def try_key(config, key):
-    args.work.mkdir(parents=True, exist_ok=True)
     (args.work / "config.json").write_text(json.dumps(config | {key: {"odd": {"odd": 1}}}))
     done = subprocess.run([args.tool, args.work, "-o", "/dev/null"], capture_output=True, text=True)
     return done.returncode, done.stderr
@@ -87,8 +86,13 @@ pairs = [(t, key) for t in rows if t in examples for key in rows[""] + rows[t]
 missing = [t for t in rows if t not in examples and t not in ("", "mpt.attn_config")]
 seed = args.seed if args.seed is not None else random.randrange(1 << 30)
 print(f"seed {seed}, {len(pairs)} pairs")
+args.work.mkdir(parents=True, exist_ok=True)
+(args.work / "config.json").write_text('{"model_type": "none"}')
+told = subprocess.run([args.tool, args.work], capture_output=True, text=True).stderr
+families = re.findall(r'"([^"]+)"', told.split("expected one of")[1].split(";")[0])
 draw = random.Random(seed)
 wrong = [f"{t}: no example" for t in missing]
+wrong += [f"{t}: no row; run scripts/list-config-keys" for t in families if t not in rows]
 for model_type, key in pairs if args.all else draw.sample(pairs, args.count):
     reason = check(model_type, examples[model_type], key, reads=True)
     wrong += [f"{model_type}: {key}: {reason}"] if reason else []
