@@ -9,6 +9,7 @@
 
 #include "Generation.h"
 #include "GenerationConfig.h"
+#include "JsonFile.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/SmallVectorExtras.h"

@@ -23,7 +23,7 @@ using namespace tprt::test;
 
 namespace {
 
-struct Sampling {
+struct Setting {
   int32_t position = 0;
   int64_t seed = 0;
   float temperature = 1;
@@ -37,7 +37,7 @@ struct Choice {
 };
 
 /// Each shard by itself, as the ranks do. Padding would win if it counted.
-Choice choose(const std::vector<float> &logits, const Sampling &s,
+Choice choose(const std::vector<float> &logits, const Setting &s,
               int64_t shards) {
   int64_t count = int64_t(logits.size()), size = (count + shards - 1) / shards;
   std::vector<float> padded(logits), records(shards * TPRT_RECORD_WORDS);
@@ -55,7 +55,7 @@ Choice choose(const std::vector<float> &logits, const Sampling &s,
 }
 
 /// From all logits, step by step.
-Choice chooseSlowly(const std::vector<float> &logits, const Sampling &s) {
+Choice chooseSlowly(const std::vector<float> &logits, const Setting &s) {
   std::vector<std::pair<double, int32_t>> list; // -value, token
   double largest = *std::max_element(logits.begin(), logits.end()), all = 0;
   double scale = s.temperature > 0 ? 1 / double(s.temperature) : 1;
@@ -90,9 +90,9 @@ Choice chooseSlowly(const std::vector<float> &logits, const Sampling &s) {
   return choice(best.second);
 }
 
-Sampling randomSampling(std::mt19937 &random) {
+Setting randomSampling(std::mt19937 &random) {
   auto below = [&](int64_t n) { return int64_t(random() % uint64_t(n)); };
-  Sampling s;
+  Setting s;
   s.position = int32_t(below(5000));
   s.seed = int64_t(uint64_t(random()) << 32 | random());
   s.temperature = below(4) ? 0.3f + 0.1f * float(below(12)) : 0;
@@ -117,7 +117,7 @@ TEST(Sampling, AnyNumberOfShardsAsDefined) {
         x = -INFINITY;
     }
     logits[random() % logits.size()] = -90;
-    Sampling s = randomSampling(random);
+    Setting s = randomSampling(random);
     Choice one = choose(logits, s, 1);
     for (int64_t shards : {2, 3, 4, 7}) {
       Choice choice = choose(logits, s, shards);
