@@ -132,7 +132,8 @@ bool GenerationKey::isNeutral(const llvm::json::Value &value) const {
   case llvm::json::Value::Array:
     return value.getAsArray()->empty();
   case llvm::json::Value::Object:
-    return value.getAsObject()->empty();
+    // An object without keys still asks for what is refused.
+    return value.getAsObject()->empty() && use != KeyUse::Refused;
   }
   llvm_unreachable("unknown kind of JSON");
 }

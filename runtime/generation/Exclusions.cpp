@@ -73,10 +73,10 @@ void generation::excludeNext(const Sampling &sampling, const History &history,
       ids.push_back(sequence.back());
 }
 
-bool generation::isExcluded(const Sampling &sampling, const History &history,
-                            int32_t token, Ids &scratch) {
+bool generation::isOverruled(const Sampling &sampling, const History &history,
+                             int32_t token, Ids &scratch) {
   Ids forced = forcedNext(sampling, history);
-  if (!forced.empty() && !contains(forced, token))
+  if (forced.size() > 1 || (forced.size() == 1 && forced[0] != token))
     return true;
   excludeNext(sampling, history, scratch);
   return contains(scratch, token);

@@ -40,9 +40,11 @@ Sampling::Ids forcedNext(const Sampling &sampling, const History &history);
 void excludeNext(const Sampling &sampling, const History &history,
                  Sampling::Ids &ids);
 
-/// Whether `token` must not come by any rule. `scratch` is overwritten.
-bool isExcluded(const Sampling &sampling, const History &history, int32_t token,
-                Sampling::Ids &scratch);
+/// Whether `token`, the best of all, may not be the best of those that may
+/// come: it is excluded, or one of several that are forced, among which logits
+/// do not count. `scratch` is overwritten.
+bool isOverruled(const Sampling &sampling, const History &history,
+                 int32_t token, Sampling::Ids &scratch);
 
 } // namespace tprt::generation
 

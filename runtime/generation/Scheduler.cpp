@@ -217,14 +217,14 @@ void Scheduler::compose() {
   std::fill(batch.ids.begin() + batch.tokens, batch.ids.end(), 0);
 }
 
-/// Forgets tokens that the program has chosen and that are excluded.
-void Scheduler::dropExcluded() {
+/// Forgets tokens that the program has chosen and the rules do not let stand.
+void Scheduler::dropOverruled() {
   for (size_t row = 0; row < scheduled.size(); ++row) {
     const Sequence &sequence = *scheduled[row];
     const Sampling &sampling = sequence.request.sampling;
     int32_t &token = batch.chosen[row];
     if (sequence.left() == 0 && token >= 0 && sampling.isRestricted() &&
-        isExcluded(sampling, historyOf(sequence), token, excluded))
+        isOverruled(sampling, historyOf(sequence), token, excluded))
       token = -1;
   }
 }
@@ -288,7 +288,7 @@ Status Scheduler::step(std::vector<Event> &events) {
   TPRT_TRY(model.step(batch));
   for (size_t row = 0; row < scheduled.size(); ++row)
     scheduled[row]->computed += batch.starts[row + 1] - batch.starts[row];
-  dropExcluded();
+  dropOverruled();
   TPRT_ASSIGN(const float *logits, logitsIfWanted());
   double modelSeconds = secondsSince(modelStart);
   for (size_t row = 0; row < scheduled.size(); ++row) {

@@ -72,7 +72,7 @@ private:
   void release(Sequence &sequence);
   void keepPages(Sequence &sequence);
   History historyOf(const Sequence &sequence) const;
-  void dropExcluded();
+  void dropOverruled();
   Expected<const float *> logitsIfWanted();
   Event sample(Sequence &sequence, size_t row, const float *logits);
   void gauge();

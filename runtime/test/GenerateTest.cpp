@@ -269,7 +269,7 @@ TEST(Generate, DefaultsOfTheCheckpoint) {
     expect(f, on + " --generation-config none", "");
   }
   // Tokens run out: an error of the request, and none of ours.
-  config["defaults"] = {{"no_repeat_ngram_size", 1}};
+  config["defaults"] = {{"no_repeat_ngram_size", 1}, {"min_new_tokens", 60}};
   GenerateFixture f(1, 0, {{"generation", {{"config", config}}}});
   f.write("prompts.json", "[[1, 2]]");
   auto result = f.run(f.output() + " --max-tokens 60");

@@ -243,9 +243,12 @@ static Request randomRequest(std::mt19937 &random, const Generation &p) {
     s.suppressedFirst = {id(), id()};
     s.badWords = {{id()}, {id(), id()}};
     s.repetition = below(2) ? 1.2f : 1;
-    s.forcedFirst = below(2) ? id() : -1;
-    if (int32_t last = id(); below(2) && last != s.suppressed[0])
-      s.forcedLast = {last, id()};
+    int32_t forced = id();
+    if (below(2) &&
+        !std::count(s.suppressed.begin(), s.suppressed.end(), forced)) {
+      s.forcedFirst = below(2) ? forced : -1;
+      s.forcedLast = {forced, id()};
+    }
   }
   if (below(3) == 0)
     r.stopIds = {int32_t(below(p.vocabulary))};
@@ -373,7 +376,7 @@ TEST(Generation, ParametersOfARequest) {
       notesOn(p),
       (std::vector<std::string>{
           "generation_config.json: defaults of requests: suppress_tokens "
-          "[1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,33"
+          "[1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,333,1,22,"
           "..., temperature 0.7; --generation-config none leaves them out",
           "generation_config.json: ignored: low_memory: why"}));
   EXPECT_EQ(made("{}")->maxTokens, 7);

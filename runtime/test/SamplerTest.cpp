@@ -171,7 +171,8 @@ static void addRules(std::mt19937 &random, int64_t vocabulary, Sampling &s) {
     s.badWords = {ids(1), ids(2), ids(2), ids(3)};
   if (sometimes()) {
     s.decayStart = below(4);
-    s.decayFactor = below(2) ? 1.4f : 0.8f;
+    // No multiple of a whole logit is near to another one.
+    s.decayFactor = below(2) ? 1.371f : 0.829f;
   }
   s.noRepeat = sometimes() ? 1 + below(3) : 0;
   s.minTokens = sometimes() ? below(6) : 0;
@@ -223,8 +224,10 @@ TEST(Sampler, AsDefined) {
     }
     // What the scheduler asks of a token that the program has chosen.
     Sampling::Ids scratch;
+    bool hasChoice = forcedNext(s, history).size() > 1;
     for (int32_t id = 0; id < int32_t(std::min<int64_t>(vocabulary, 6)); ++id)
-      ASSERT_EQ(isExcluded(s, history, id, scratch), !mayCome(s, history, id));
+      ASSERT_EQ(isOverruled(s, history, id, scratch),
+                hasChoice || !mayCome(s, history, id));
   }
 }
 

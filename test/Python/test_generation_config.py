@@ -156,7 +156,7 @@ def test_served(tmp_path, caplog):
     assert sampled.ids != greedy.ids and len(sampled.ids) <= 9
     assert [note.partition(": ")[::2] for note in llm.engine.notes] == [
         ("mine.json", "defaults of requests: begin_suppress_tokens [5], max_new_tokens 9, "
-         "repetition_penalty 1.3, suppress_tokens [40,41], temperature 2.0, top_k 7; "
+         "repetition_penalty 1.3, suppress_tokens [40,41], temperature 2, top_k 7; "
          "--generation-config none leaves them out"),
         ("mine.json", "ignored: low_memory: how transformers computes; answers do not depend on "
          "it")]
