@@ -33,8 +33,8 @@ static Value embed(ModelBuilder &m, Value ids, Value types, Value words) {
   const ModelConfig &c = m.config;
   const ModelLayout &layout = c.layout;
   std::string place = m.placeOf(layout.words);
-  Value hidden = m.scale(
-      place, m.embedding(place, ids, words, c.paddingRow), c.embeddingScale);
+  Value hidden = m.scale(place, m.embedding(place, ids, words, c.paddingRow),
+                         c.embeddingScale);
   hidden = resizeWords(m, layout.wordsIn, hidden, c.hiddenSize);
   if (types) {
     Value typed = m.embedding(m.placeOf(layout.tokenTypes), types,
@@ -46,7 +46,8 @@ static Value embed(ModelBuilder &m, Value ids, Value types, Value words) {
     Value table =
         getTable(m, layout.positions, c.maxPositions + layout.firstPosition);
     if (layout.countsTokens) {
-      // Padding stands at the row before the first, which is not trained either.
+      // Padding stands at the row before the first, which is not trained
+      // either.
       int64_t padding = layout.firstPosition - 1;
       Value rows = m.countedPositions(path, ids, padding);
       hidden = m.add(path, hidden, m.embedding(path, rows, table, padding));

@@ -337,7 +337,8 @@ SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
 static void readPaddingRow(ObjectReader &reader, ModelConfig &config) {
   const Setting<int64_t> &key = config.family->keys.paddingRow;
   json::Value value = nullptr;
-  if (const json::Value *given = key.key.empty() ? nullptr : reader.get(key.key))
+  if (const json::Value *given =
+          key.key.empty() ? nullptr : reader.get(key.key))
     value = *given;
   else if (key.value >= 0 && (key.key.empty() || !reader.isPresent(key.key)))
     value = key.value;

@@ -70,7 +70,8 @@ LogicalResult checkTraining(Location loc, const ModelConfig &config,
   if (!config.paddingProblem.empty())
     return emitError(loc)
            << "--train: pad_token_id is " << config.paddingProblem
-           << ", which is no row of the table of words, so that it is not known "
+           << ", which is no row of the table of words, so that it is not "
+              "known "
               "which row is not trained: expected null or an id in [-"
            << config.vocabSize << ", " << config.vocabSize << ")";
   if (dtype == FloatKind::F16)

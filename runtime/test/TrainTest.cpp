@@ -293,8 +293,7 @@ TEST(Train, LabelsThatAreNotShifted) {
     EXPECT_EQ(result.code, 0) << result.err;
     return readFile(f.directory / "g.safetensors");
   };
-  std::string first =
-      gradients({idTensor("targets", kTrainLength, targets)});
+  std::string first = gradients({idTensor("targets", kTrainLength, targets)});
   EXPECT_EQ(gradients({idTensor("labels", kTrainLength, labels)}), first);
   // Of another type than the program's.
   TestTensor wide{"labels", "I64", {kTrainBatch, kTrainLength}, ""};

@@ -175,14 +175,15 @@ TEST(Vjp, Vocabulary) {
       {makeIds()});
   // 4 occurs twice, 2 never.
   for (int64_t row : {0, 2, 4})
-    check((R"(func.func @main(%i: tensor<2x3xi64>, %t: tensor<7x4xf64>) -> tensor<2x3x4xf64> {
+    check(
+        (R"(func.func @main(%i: tensor<2x3xi64>, %t: tensor<7x4xf64>) -> tensor<2x3x4xf64> {
     %0 = nn.embedding %i, %t {padding_row = )" +
-           llvm::Twine(row) +
-           R"( : i64} : (tensor<2x3xi64>, tensor<7x4xf64>) -> tensor<2x3x4xf64>
+         llvm::Twine(row) +
+         R"( : i64} : (tensor<2x3xi64>, tensor<7x4xf64>) -> tensor<2x3x4xf64>
     return %0 : tensor<2x3x4xf64>
   })")
-              .str(),
-          {makeIds()}, {}, row);
+            .str(),
+        {makeIds()}, {}, row);
   check(
       R"(func.func @main(%l: tensor<2x3x7xf64>, %i: tensor<2x3xi64>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
     %0:2 = nn.cross_entropy %l, %i : (tensor<2x3x7xf64>, tensor<2x3xi64>) -> (tensor<2x3xf32>, tensor<2x3xf32>)

@@ -85,9 +85,9 @@ EmbeddingBackwardOp::decompose(OpBuilder &builder) {
         Value hit =
             arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, row, v[0]);
         if (std::optional<int64_t> padding = getPaddingRow()) {
-          Value counts = arith::CmpIOp::create(
-              e.b, arith::CmpIPredicate::ne, v[0],
-              e.integer(*padding, v[0].getType()));
+          Value counts =
+              arith::CmpIOp::create(e.b, arith::CmpIPredicate::ne, v[0],
+                                    e.integer(*padding, v[0].getType()));
           hit = arith::AndIOp::create(e.b, hit, counts);
         }
         return e.select(hit, v[1], e.number(0));

@@ -224,9 +224,9 @@ EmbeddingOp::buildLocal(OpBuilder &builder, ValueRange operands,
     return cloneLocal(*this, builder, operands, resultTypes);
   Value offset = addOffset(builder, getLoc(),
                            getOffset() ? operands[2] : Value(), context, v);
-  return SmallVector<Value>{EmbeddingOp::create(
-      builder, getLoc(), resultTypes[0], operands[0], operands[1], offset,
-      getPaddingRowAttr())};
+  return SmallVector<Value>{
+      EmbeddingOp::create(builder, getLoc(), resultTypes[0], operands[0],
+                          operands[1], offset, getPaddingRowAttr())};
 }
 
 FailureOr<SmallVector<Value>>
