@@ -269,12 +269,14 @@ TEST(Train, LabelsThatAreNotShifted) {
           safetensors({given, idTensor("labels", kTrainLength, labels),
                        idTensor("targets", kTrainLength, targets)}));
   f.refuse("--weights in --input i.safetensors --gradients g.safetensors", 1,
-           "inputs 'targets' and 'labels': expected one of them: 'labels' are "
-           "the tokens' own, 'targets' those of the tokens that follow");
+           "'i.safetensors': inputs 'targets' and 'labels': expected one of "
+           "them: 'labels' are the tokens' own, 'targets' those of the tokens "
+           "that follow");
   f.write("i.safetensors",
           safetensors({given, {"labels", "I8", {1, 2}, "\1\2"}}));
   f.refuse("--weights in --input i.safetensors --gradients g.safetensors", 1,
-           "input 'labels': expected shape [2, 4] as compiled, got [1, 2]");
+           "'i.safetensors': input 'labels': expected shape [2, 4] as "
+           "compiled, got [1, 2]");
 }
 
 TEST(Train, WeightsThatAreMadeUp) {

@@ -167,6 +167,9 @@ def test_all_unsupported_operations_are_listed():
     ("of different types", lambda m, x, i: torch.cat([x, i]), [(3,), [0, 2]]),
     ("of a table of integers", lambda m, i, t: functional.embedding(i, t),
      [[0, 1], [[3, 4], [5, 6]]]),
+    ("with scale_grad_by_freq=True, whose gradient is divided by how often an id occurs: set it to "
+     "False, which changes no result",
+     lambda m, i: functional.embedding(i, m.w[:, 0], scale_grad_by_freq=True), [[0, 1]]),
     ("that casts", lambda m, x, i: torch.zeros(2).copy_(i) + x, [(2,), [0, 2]]),
 ])
 def test_forms_that_are_refused(words, function, args):
@@ -207,6 +210,63 @@ def test_tied_and_unused_parameters():
     assert 'tp.parameter "shift"' in export.text
     assert 'tp.ignored_tensors = ["unused.weight", "unused.bias"]' in export.text
     assert list(export.state) == ["table.weight", "unused.weight", "unused.bias", "shift"]
+
+
+@pytest.mark.parametrize("padding, row", [(None, None), (0, 0), (4, 4), (-1, 10)])
+def test_padding_rows(padding, row, tmp_path):
+    """The row has no gradient: of a table that is the head as well, the head's part alone."""
+    torch.manual_seed(3)
+    table = nn.Embedding(11, 8, padding_idx=padding, sparse=padding == 4)
+    table.weight.data.normal_()
+
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = table
+
+        def forward(self, ids):
+            hidden = functional.gelu(self.table(ids))
+            return functional.linear(hidden, self.table.weight).square().sum(-1)
+
+    ids = torch.tensor([[0, 4, 10], [3, 4, 0]])
+    export = tp_mlir.export(Tied().eval(), (ids,))
+    said = re.findall(r"padding_row = (\d+)", export.text)
+    assert said == ([] if row is None else [str(row)])
+    export.save(tmp_path / "model.mlir")
+    # The loss is the sum of the output.
+    text = export.text.replace('tensor<2x3xf32> {tp.name = "output"}', "tensor<f32> {tp.loss}")
+    text = re.sub(r"return (%\w+) : tensor<2x3xf32>", r"""%none = arith.constant dense<0.0> : tensor<f32>
+    %loss = linalg.reduce { arith.addf } ins(\1 : tensor<2x3xf32>) outs(%none : tensor<f32>) dimensions = [0, 1]
+    return %loss : tensor<f32>""", text)
+    (tmp_path / "model.mlir").write_text(text)
+    program = tp_mlir.compile(tmp_path / "model.mlir", mesh="tp=2", plan=tmp_path / "model.plan.json")
+    found = program.run(tmp_path / "model.safetensors", {"ids": ids.numpy()}, entry="gradient")
+    table.sparse = False
+    Tied()(ids).sum().backward()
+    want = table.weight.grad.numpy()
+    assert numpy.abs(found["result1"] - want).max() < 1e-5 * numpy.abs(want).max()
+
+
+def test_a_number_as_result():
+    """Of no dimension, as a loss is."""
+    export = tp_mlir.export(Call(lambda m, x: x.square().sum()).eval(), (torch.randn(3, 4),))
+    assert "-> (tensor<f32>" in export.text and export.difference < 1e-6
+
+
+def test_padding_rows_of_constant_ids():
+    """Rows side by side are a box of the table, but not where one of them has no gradient."""
+    for padding, looks_up in ((None, False), (7, False), (2, True)):
+        class Fixed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(9, 8, padding_idx=padding)
+
+            def forward(self, x):
+                return x + self.table(torch.arange(1, 5))
+
+        export = tp_mlir.export(Fixed().eval(), (torch.randn(4, 8),))
+        assert ("nn.embedding" in export.text) == looks_up
+        assert ("padding_row = 2" in export.text) == looks_up
 
 
 def test_slices_of_a_projection_are_boxes():

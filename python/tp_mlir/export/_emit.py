@@ -132,7 +132,7 @@ class Emitter:
             return name
         for operation, narrow, wide in (("expand_shape", old, new), ("collapse_shape", new, old)):
             groups = _text.reassociation(narrow, wide) if len(narrow) < len(wide) else None
-            if groups:
+            if groups is not None:
                 result = self.fresh()
                 size = f" output_shape {ints(new)}" if operation == "expand_shape" else ""
                 groups = "[" + ", ".join(map(ints, groups)) + "]"

@@ -94,6 +94,8 @@ def affine_map(loops, results):
 def reassociation(narrow, wide):
     """The groups of dimensions of `wide` that are each dimension of `narrow`; None if there are
     none. Dimensions of size one go where they make no group empty."""
+    if not narrow:
+        return [] if all(size == 1 for size in wide) else None
     groups, at = [], 0
     for i, size in enumerate(narrow):
         group, product = [], 1
