@@ -23,7 +23,7 @@ void pauseFor(double seconds) {
 }
 
 /// Longer than a caller waits for an answer at the rendezvous.
-constexpr double kStall = 3;
+constexpr double kStall = 2.4;
 
 /// Ranks of a program, as torchrun starts them.
 std::vector<std::unique_ptr<Running>> startRanks(const Fixture &f, int what,
@@ -51,7 +51,7 @@ TEST(Stalls, RankZeroBeforeTheOthersCall) {
   kill(ranks.processes[0], SIGSTOP);
   ranks.start(1, "20");
   ranks.start(2, "20");
-  pauseFor(kStall + 1.5);
+  pauseFor(kStall);
   kill(ranks.processes[0], SIGCONT);
   for (int64_t r = 0; r < 3; ++r)
     EXPECT_EQ(ranks.wait(r), 0) << ranks.errors(r);
@@ -140,7 +140,7 @@ TEST(Stalls, AtTheStartOfAProgram) {
       pauseFor(0.03);
       kill(second[0]->process, SIGSTOP);
     }
-    pauseFor(kStall);
+    pauseFor(victim ? 1 : kStall);
     kill(victim ? second[0]->process : first[0]->process, SIGCONT);
     EXPECT_EQ(first[0]->wait(60), 0) << first[0]->errors();
     EXPECT_EQ(second[0]->wait(60), 0) << second[0]->errors();
