@@ -130,8 +130,10 @@ def test_quantized_module():
         warnings.simplefilter("ignore")
         module = torch.ao.quantization.quantize_dynamic(
             nn.Sequential(nn.Linear(4, 4)), {nn.Linear}, dtype=torch.qint8)
-        assert "0._packed_params._packed_params: an object of TorchScript (ScriptObject), as " \
-            "quantised modules hold; export the module that was quantised" in refused(module)
+        assert "  0._packed_params._packed_params: an object of TorchScript (ScriptObject); export " \
+            "the module as it was before it was quantised or scripted" in refused(module)
+        assert "  _c: an object of TorchScript (ScriptModule); export" in refused(
+            torch.jit.script(nn.Linear(4, 4)))
 
 
 @pytest.mark.parametrize("held", ["text", None, {1: 2}])
