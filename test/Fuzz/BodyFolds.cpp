@@ -90,6 +90,9 @@ Value BodyProgram::foldedSlice(Value value) {
 
 Value BodyProgram::foldedInsert(Value value) {
   Slice slice = drawSlice(shapeOf(value));
+  // Lower has no others.
+  if (chance(75))
+    slice.steps.assign(slice.steps.size(), 1);
   Shape shape = withoutSomeOnes(slice.sizes);
   Value part;
   for (Value other : pool)

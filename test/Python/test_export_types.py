@@ -107,7 +107,9 @@ def test_other_types(dtype, advice):
         Holder(table, lambda x, table: (x, table), "constant"))
     assert f"  table: {said}" in refused(
         Holder(table, lambda x, table: x * table.to(torch.float32), "persistent"))
-    assert f"argument x: {said}" in refused(Holder(X, lambda x, table: table, "constant"), table)
+    text = refused(Holder(X, lambda x, table: table, "constant"), table)
+    assert text == ("the module has tensors that have no form in the compiler:\n"
+                    f"  argument x: {said}")
 
 
 @pytest.mark.parametrize("make, said", [
@@ -128,8 +130,10 @@ def test_quantized_module():
         warnings.simplefilter("ignore")
         module = torch.ao.quantization.quantize_dynamic(
             nn.Sequential(nn.Linear(4, 4)), {nn.Linear}, dtype=torch.qint8)
-        assert "0._packed_params._packed_params: an object of TorchScript (ScriptObject), as " \
-            "quantised modules hold; export the module that was quantised" in refused(module)
+        assert "  0._packed_params._packed_params: an object of TorchScript (ScriptObject); export " \
+            "the module as it was before it was quantised or scripted" in refused(module)
+        assert "  _c: an object of TorchScript (ScriptModule); export" in refused(
+            torch.jit.script(nn.Linear(4, 4)))
 
 
 @pytest.mark.parametrize("held", ["text", None, {1: 2}])

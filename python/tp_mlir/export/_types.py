@@ -79,8 +79,8 @@ def check_tensors(module, arguments):
                            *part.named_buffers("", recurse=False), *vars(part).items()]:
             name = f"{path}.{key}" if path else key
             if isinstance(value, torch.ScriptObject):
-                problems.append(f"{name}: an object of TorchScript ({type(value).__name__}), as "
-                                "quantised modules hold; export the module that was quantised")
+                problems.append(f"{name}: an object of TorchScript ({type(value).__name__}); export "
+                                "the module as it was before it was quantised or scripted")
             elif isinstance(value, torch.Tensor) and (
                     name in persistent or value.is_nested or value.is_quantized):
                 check(expect_dense, value, name)

@@ -97,12 +97,12 @@ func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.comm_bud
 
 // -----
 
-// expected-error@+1 {{expected count of at least 0 for 'all_reduce', got -1}}
+// expected-error@+1 {{expected a limit that is not negative for 'all_reduce', got count -1}}
 func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce count -1 bytes 8>}
 
 // -----
 
-// expected-error@+1 {{expected bytes of at least 0 for 'any', got -8}}
+// expected-error@+1 {{expected a limit that is not negative for 'any', got bytes -8}}
 func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<any bytes -8>}
 
 // -----

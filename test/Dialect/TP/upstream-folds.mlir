@@ -85,3 +85,39 @@ func.func @insertion(%a: tensor<1x9x3xf32>, %b: tensor<1x2xf32>) -> tensor<1x9x3
   %s = tensor.insert_slice %b into %a[0, 5, %c0] [1, 2, 1] [1, 3, 2] : tensor<1x2xf32> into tensor<1x9x3xf32>
   return %s : tensor<1x9x3xf32>
 }
+
+// -----
+
+// Upstream leaves the padding of a tensor.pad as operands.
+
+// CHECK-LABEL: @padding
+// CHECK: tensor.pad %{{.*}} low[1, 0] high[0, 2]
+// CHECK: } {tp.shardings = [{{.*}}]} : tensor<8x6xf32> to tensor<9x8xf32>
+tp.mesh @mesh <["tp"=2]>
+func.func @padding(%x: tensor<8x6xf32>) -> tensor<9x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.addi %c1, %c1 : index
+  %f = arith.constant 0.0 : f32
+  %0 = tensor.pad %x low[%c1, %c0] high[0, %c2] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %f : f32
+  } {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<8x6xf32> to tensor<9x8xf32>
+  return %0 : tensor<9x8xf32>
+}
+
+// -----
+
+// Padding that does not come to the type stays as it was written.
+
+// CHECK-LABEL: @mispadded
+// CHECK: tensor.pad %{{.*}} low[%{{.*}}] high[0]
+func.func @mispadded(%x: tensor<8xf32>) -> tensor<9xf32> {
+  %c2 = arith.constant 2 : index
+  %f = arith.constant 0.0 : f32
+  %0 = tensor.pad %x low[%c2] high[0] {
+  ^bb0(%i: index):
+    tensor.yield %f : f32
+  } : tensor<8xf32> to tensor<9xf32>
+  return %0 : tensor<9xf32>
+}

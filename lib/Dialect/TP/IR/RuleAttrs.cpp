@@ -269,8 +269,8 @@ Attribute CommLimitAttr::parse(AsmParser &parser, Type) {
       return failure();
     if (number < 0)
       return parser.emitError(at)
-             << "expected " << keyword << " of at least 0 for '" << kind
-             << "', got " << number;
+             << "expected a limit that is not negative for '" << kind
+             << "', got " << keyword << " " << number;
     return success();
   };
   if (succeeded(parser.parseOptionalKeyword("none"))) {

@@ -87,8 +87,48 @@ struct FoldSliceOperands : OpRewritePattern<tensor::ExtractSliceOp> {
     return success();
   }
 };
+
+/// The same for the padding of a tensor.pad, which upstream leaves as operands;
+/// lower needs it as attributes.
+struct FoldPadOperands : OpRewritePattern<tensor::PadOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::PadOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<int64_t> staticLow, staticHigh;
+    SmallVector<Value> dynamicLow, dynamicHigh;
+    // These have constants as attributes already.
+    dispatchIndexOpFoldResults(op.getMixedLowPad(), dynamicLow, staticLow);
+    dispatchIndexOpFoldResults(op.getMixedHighPad(), dynamicHigh, staticHigh);
+    // Sizes that are not in the type are for upstream's own pattern.
+    if ((dynamicLow.size() == op.getLow().size() &&
+         dynamicHigh.size() == op.getHigh().size()) ||
+        !op.getType().hasStaticShape())
+      return failure();
+    // Padding that does not come to the type stays for its user to see.
+    auto isWrong = [](int64_t number) {
+      return number < 0 && !ShapedType::isDynamic(number);
+    };
+    for (auto [source, low, high, size] :
+         llvm::zip_equal(op.getSourceType().getShape(), staticLow, staticHigh,
+                         op.getType().getShape())) {
+      bool isKnown = !llvm::is_contained({source, low, high},
+                                         int64_t(ShapedType::kDynamic));
+      if (isWrong(low) || isWrong(high) ||
+          (isKnown && source + low + high != size))
+        return failure();
+    }
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getLowMutable().assign(dynamicLow);
+      op.getHighMutable().assign(dynamicHigh);
+      op.setStaticLow(staticLow);
+      op.setStaticHigh(staticHigh);
+    });
+    return success();
+  }
+};
 } // namespace
 
 void TPDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
-  patterns.add<FoldSliceOperands>(getContext());
+  patterns.add<FoldSliceOperands, FoldPadOperands>(getContext());
 }
