@@ -20,8 +20,6 @@
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tprt/names.h"
-#include "llvm/ADT/Sequence.h"
-#include "llvm/ADT/SetVector.h"
 #include <cmath>
 
 using namespace mlir;
@@ -128,27 +126,6 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
     func.setResultAttrs(index, dictionary);
 }
 
-/// As tp.tensor_parts; null if there are none. All functions have noted theirs.
-static Attribute describeParts(Builder &b, ArrayRef<TensorPart> parts) {
-  llvm::SetVector<Attribute> list;
-  for (const TensorPart &part : parts) {
-    Type type = getElementType(b.getContext(), part.type);
-    auto sizes = [&](ArrayRef<int64_t> list) {
-      return b.getDenseI64ArrayAttr(list);
-    };
-    list.insert(b.getDictionaryAttr(
-        {b.getNamedAttr("part", b.getStringAttr(part.part)),
-         b.getNamedAttr("whole", b.getStringAttr(part.whole)),
-         b.getNamedAttr("shape", sizes(part.shape)),
-         b.getNamedAttr("offsets", sizes(part.offsets)),
-         b.getNamedAttr("sizes", sizes(part.sizes)),
-         b.getNamedAttr("type", TypeAttr::get(type)),
-         b.getNamedAttr("first", b.getI64IntegerAttr(part.first)),
-         b.getNamedAttr("count", b.getI64IntegerAttr(part.count))}));
-  }
-  return list.empty() ? Attribute() : b.getArrayAttr(list.getArrayRef());
-}
-
 OwningOpRef<ModuleOp> ModelBuilder::finish(StringRef modelName,
                                            ArrayRef<std::string> ignored) {
   Operation *op = module->getOperation();
@@ -159,7 +136,7 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(StringRef modelName,
     op->setAttr(ignoredTensorsAttrName,
                 builder.getStrArrayAttr(
                     SmallVector<StringRef>(ignored.begin(), ignored.end())));
-  if (Attribute list = describeParts(builder, parts))
+  if (Attribute list = describeParts())
     op->setAttr(tensorPartsAttrName, list);
   return std::move(module);
 }
@@ -186,53 +163,6 @@ SmallVector<std::string> ModelBuilder::namesOf(const Twine &name) const {
 
 std::string ModelBuilder::placeOf(const Twine &name) const {
   return numbered(config.layout.prefixes.front() + name);
-}
-
-bool ModelBuilder::isThere(StringRef name, ArrayRef<int64_t> shape) const {
-  return checkpoint.find(
-      getTensorNames(instantiate(name, firstIteration), shape).front());
-}
-
-void ModelBuilder::notePart(const Spelling &read, const Spelling &other,
-                            ArrayRef<int64_t> shape) {
-  // The part is all of its own tensor, or the tensors of a stack.
-  bool isPart = !read.box && !isStack(other.names.front());
-  const std::optional<ParameterBox> &box = isPart ? other.box : read.box;
-  SmallVector<int64_t> wholeShape(box ? box->shape
-                                      : SmallVector<int64_t>(shape));
-  SmallVector<int64_t> offsets(box ? box->offsets
-                                   : SmallVector<int64_t>(shape.size(), 0));
-  auto isAnywhere = [&](StringRef name) {
-    return llvm::any_of(
-        llvm::seq(firstIteration, firstIteration + numIterations),
-        [&](int64_t i) {
-          return checkpoint.find(
-              getTensorNames(instantiate(name, i), shape).front());
-        });
-  };
-  for (const std::string &name : other.names) {
-    if (!isAnywhere(name))
-      continue;
-    for (const std::string &own : read.names)
-      parts.push_back({isPart ? own : name, isPart ? name : own, wholeShape,
-                       offsets, SmallVector<int64_t>(shape), readType,
-                       firstIteration, numIterations});
-  }
-}
-
-Value ModelBuilder::parameter(ArrayRef<Spelling> spellings,
-                              ArrayRef<int64_t> shape) {
-  const Spelling *read = llvm::find_if(spellings, [&](const Spelling &one) {
-    return llvm::any_of(one.names, [&](const std::string &name) {
-      return isThere(name, one.box ? one.box->shape : shape);
-    });
-  });
-  if (read == spellings.end())
-    read = spellings.begin();
-  for (const Spelling &other : spellings)
-    if (&other != read)
-      notePart(*read, other, shape);
-  return parameter(read->names, shape, read->box ? &*read->box : nullptr);
 }
 
 Value ModelBuilder::parameter(ArrayRef<std::string> names,

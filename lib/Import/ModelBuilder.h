@@ -248,6 +248,9 @@ private:
                           llvm::ArrayRef<mlir::NamedAttribute> attrs);
   /// Whether the checkpoint has the tensor of the first iteration.
   bool isThere(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
+  /// All parts as tp.tensor_parts, each once, whatever functions have noted
+  /// them; null if there are none.
+  mlir::Attribute describeParts();
   void notePart(const Spelling &read, const Spelling &other,
                 llvm::ArrayRef<int64_t> shape);
   mlir::Attribute getInit(llvm::StringRef name, unsigned rank);
