@@ -94,7 +94,7 @@ class Params:
     exponential_decay_length_penalty: Optional[Tuple[int, float]] = None
 
     def said(self):
-        """Those that are not None and may have a default, by generation_config.json's names."""
+        """Parameters that are set and may have a default, by generation_config.json's names."""
         named = {name: getattr(self, name) for name in _WITH_DEFAULTS}
         named["max_new_tokens"] = self.max_tokens
         named["min_new_tokens"] = self.min_tokens

@@ -97,7 +97,7 @@ void tprt::readSampling(const Cursor &object, int64_t vocabulary, Sampling &s,
   read.decay("exponential_decay_length_penalty", s);
   read.count("no_repeat_ngram_size", s.noRepeat);
   read.sequences("bad_words_ids", s.badWords);
-  // Of the two lengths the last that was said holds, and the answer's of both.
+  // Either least length replaces the other; the answer's wins over the text's.
   if (read.count("min_length", s.minLength))
     s.minTokens = 0;
   if (read.count("min_new_tokens", s.minTokens))

@@ -30,10 +30,10 @@ struct Sampling {
   /// Added to the logit of a sequence's last token where the others have just
   /// come.
   std::vector<std::pair<Ids, float>> sequenceBias;
-  /// Of tokens that occur: positive logits are divided by it, others
+  /// Positive logits of tokens that occur are divided by it, others
   /// multiplied.
   float repetition = 1;
-  /// Of tokens that were generated: subtracted, once or for each time.
+  /// Subtracted from logits of generated tokens, once or for each time.
   float presence = 0, frequency = 0;
   std::vector<std::pair<int32_t, float>> bias; ///< added to the token's logit
   /// From the token behind `decayStart` generated ones on, |logit| *
@@ -89,7 +89,7 @@ struct AnswerLimit {
 void readSampling(const Cursor &object, int64_t vocabulary, Sampling &sampling,
                   AnswerLimit &limit);
 
-/// What a program says of its checkpoint's generation_config.json.
+/// A program's part of its checkpoint's generation_config.json.
 struct GenerationConfig {
   std::string file;        ///< its name, for messages
   std::string text = "{}"; ///< the defaults, as JSON

@@ -56,7 +56,7 @@ static Expected<Request> takeRequest(const Generation &program,
   if (r.parameters) {
     TPRT_ASSIGN(parameters, parseJson(r.parameters, 8).in("parameters"));
   }
-  // What is zero has its default, and the object says more.
+  // A field of zero has its default, and the object wins over fields.
   auto set = [&](const char *key, auto value) {
     if (value != 0 && parameters.is_object() && !parameters.contains(key))
       parameters[key] = value;

@@ -24,7 +24,7 @@ constexpr int64_t kDefaultTokens = 16;
 /// Characters of a parameter's value in a note.
 constexpr size_t kShown = 60;
 
-/// What `limit` leaves for the answer to a prompt; `source` says it.
+/// The tokens that `limit`, which `source` says, leaves for an answer.
 static Expected<int64_t> maxTokensOf(const AnswerLimit &limit, int64_t prompt,
                                      const std::string &source) {
   if (limit.newTokens)

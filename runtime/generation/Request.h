@@ -45,9 +45,8 @@ Status checkRequest(const Generation &program, const Request &request);
 /// Ids that end an answer.
 std::vector<int32_t> endsOf(const Generation &program, const Request &request);
 
-/// What a program tells at its start of the checkpoint's
-/// generation_config.json: the defaults that hold, and the keys that are
-/// ignored, a line each.
+/// Lines that a program tells at its start: the defaults of the checkpoint's
+/// generation_config.json that hold, and the keys that are ignored.
 std::vector<std::string> notesOn(const Generation &program);
 
 enum class Finish { None, Length, Stop, Cancelled, Error };

@@ -83,7 +83,8 @@ void Sampler::exclude(const Sampling &sampling, const History &history) {
     adjusted[size_t(id)] = kNever;
 }
 
-/// With all that is set of the request, where anything is.
+/// Applies all that the request sets; returns the logits as they are if that
+/// is nothing.
 const float *Sampler::adjust(const float *logits, const Sampling &sampling,
                              const History &history) {
   if (!sampling.isAdjusted() && !sampling.isRestricted())

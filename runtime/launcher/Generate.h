@@ -16,7 +16,7 @@ namespace tprt {
 struct GenerateOptions {
   std::string prompts; ///< file; empty: nothing is generated
   std::string output;  ///< file
-  /// What all prompts have in common: makeRequest's parameters, and the rest.
+  /// Parameters of makeRequest, for all prompts.
   nlohmann::json parameters = nlohmann::json::object();
   uint64_t seed = 0;
   std::vector<int32_t> stopIds;

@@ -219,8 +219,7 @@ TEST(Generate, GreedyAndLogProbabilities) {
   }
 }
 
-/// What the manifest has of generation_config.json holds on any rank, until an
-/// option says otherwise.
+/// The manifest's defaults hold on any rank, until an option says otherwise.
 TEST(Generate, DefaultsOfTheCheckpoint) {
   json config = {{"file", "generation_config.json"},
                  {"defaults",
@@ -667,7 +666,7 @@ TEST(Generate, InC) {
   EXPECT_EQ(stats["tokens"]["generated"], tokens.size());
   EXPECT_EQ(stats["context"], kContext);
   tprt_generate_close(generator);
-  // What the object says wins over the fields, unless it is wrong.
+  // The object wins over the fields, unless it is wrong.
   asked.parameters = "{\"temperature\": 0, \"suppress_tokens\": [5, 6]}";
   request.sampling.temperature = 0;
   request.sampling.suppressed = {5, 6};

@@ -222,7 +222,7 @@ TEST(Sampler, AsDefined) {
       ASSERT_TRUE(bool(chosen)) << chosen.status().message();
       ASSERT_EQ(*chosen, expected);
     }
-    // What the scheduler asks of a token that the program has chosen.
+    // The scheduler asks this of a token that the program has chosen.
     Sampling::Ids scratch;
     bool hasChoice = forcedNext(s, history).size() > 1;
     for (int32_t id = 0; id < int32_t(std::min<int64_t>(vocabulary, 6)); ++id)

@@ -30,7 +30,7 @@ def listed(value):
 
 
 def params(config, **more):
-    """Of a configuration, as a request says it."""
+    """A configuration as a request says it."""
     config = dict(config)
     stops = frozenset(listed(config.pop("eos_token_id", None) or []))
     names = {"max_new_tokens": "max_tokens", "min_new_tokens": "min_tokens"}
@@ -49,7 +49,7 @@ def test_definition(case):
     numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
-# What tp-run is tried with: a forced end by the length of all, and nine keys at once.
+# tp-run is tried with a forced end by the length of all, and with nine keys at once.
 FILES = (11, 15)
 SAMPLED = {"do_sample": True, "temperature": 2.0, "top_k": 7, "repetition_penalty": 1.3,
            "suppress_tokens": [40, 41], "begin_suppress_tokens": [5], "max_new_tokens": 9}

@@ -236,7 +236,7 @@ def test_variables_of_the_template(monkeypatch, server):
 
 
 def test_defaults_of_the_checkpoint(server):
-    """What a request leaves out is left to the engine, but for how long an answer may be."""
+    """The engine fills in parameters that a request leaves out, but for the answer's length."""
     engine, chat = server.engine, {"model": "echo", "messages": [{"role": "user", "content": "a"}]}
     ids = len(TOKENIZER.encode("one two"))
     try:

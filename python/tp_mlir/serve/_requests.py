@@ -62,7 +62,7 @@ class Generation(_Optional):
 
     model: str
     max_tokens: Optional[Annotated[int, Field(ge=1)]] = None
-    # What is left out here has the checkpoint's default.
+    # A field that is left out has the checkpoint's default.
     temperature: Optional[Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]] = None
     top_p: Optional[_Share] = None
     top_k: Optional[_Id] = None
