@@ -614,7 +614,7 @@ static Family getSeedOss() {
                    .feedForwardBias = {"mlp_bias", false},
                    .residualDropout = {"residual_dropout", 0.1},
                    .attentionDropout = {"attention_dropout", 0.1},
-                   .paddingRow = 1}};
+                   .paddingRow = {"pad_token_id", 1}}};
 }
 
 //===----------------------------------------------------------------------===//
