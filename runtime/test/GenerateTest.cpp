@@ -732,20 +732,22 @@ struct Generating {
       found.push_back(rank);
     return found;
   }
-  /// Rank 0 handles an interrupt once the weights are loaded. Before it has
-  /// become that one, it is the shell or as the launcher, which have handlers
-  /// of their own.
+  /// A rank handles interrupts once the weights are loaded. Before it has
+  /// become one, it is the shell or as the launcher, which have handlers of
+  /// their own.
   bool hasBegun(const char *backend) const {
-    bool isThreads = backend == std::string("threads");
+    auto isReady = [](pid_t rank, std::string_view file, const char *tells) {
+      std::string path = "/proc/" + std::to_string(rank) + "/";
+      return readFile(path + std::string(file)).find(tells) !=
+                 std::string::npos &&
+             handles(rank, SIGINT);
+    };
+    if (backend == std::string("threads"))
+      return isReady(process, "comm", "tp-run");
     auto all = ranks();
-    if (!isThreads && all.size() < 2)
-      return false;
-    std::string path =
-        "/proc/" + std::to_string(isThreads ? process : all[0]) + "/";
-    bool isRank = isThreads ? readFile(path + "comm") == "tp-run\n"
-                            : readFile(path + "environ").find("TPRT_RANK=") !=
-                                  std::string::npos;
-    return isRank && handles(isThreads ? process : all[0], SIGINT);
+    return all.size() == 2 && std::all_of(all.begin(), all.end(), [&](pid_t r) {
+             return isReady(r, "environ", "TPRT_RANK=");
+           });
   }
   /// The exit code.
   int wait() const {

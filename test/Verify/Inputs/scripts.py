@@ -14,7 +14,7 @@ import sys
 
 LEFT_OUT = {"all-minilm-l6-v2", "gpt2-hub", "llama-old-spelling", "llama-sharded", "text-model"}
 # Over a page, unless the model's positions end before.
-CONTEXT, SHORT = 36, {"phi3-long": 11}
+CONTEXT, SHORT = 36, {"phi3-long": 11, "llama-dynamic": 11}
 
 EQUAL = re.compile(r"^(?:import @main,|partition) @step_.* 6 steps: equal, ", re.MULTILINE)
 
