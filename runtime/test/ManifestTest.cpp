@@ -41,10 +41,7 @@ json fullManifest() {
       "sharding": [[{"axis": "tp", "pre": 2, "size": 2}], []],
       "local_shape": [3, 8], "partial": [{"axis": "tp", "size": 2}],
       "type": "bf16", "init": "normal"}],
-    "ignored": ["*.b"], "excluded": ["*.c"],
-    "tensor_parts": [{"part": "q.{e}", "whole": "l", "shape": [8, 10],
-      "offsets": [0, 2], "sizes": [8, 6], "type": "bf16", "first": 0,
-      "count": 1}],
+    "ignored": ["*.b"],
     "gemms": [{"id": 0, "m": 4, "n": 3, "k": 8, "x_type": "bf16",
       "w_type": "bf16", "y_type": "f32", "bias": false, "activation": "none",
       "residual": false}],
@@ -201,15 +198,6 @@ TEST(Manifest, RefusalsOfValues) {
       {"/entries/0/inputs/1/type", "\"f32\"",
        "manifest.entries[0].inputs[1].right_padded: expected a mask [B, S] of "
        "integers, got [2, 5] of f32"},
-      {"/tensor_parts/0/sizes", "[8]",
-       "manifest.tensor_parts[0]: expected 2 offsets and sizes, got 2 and 1"},
-      {"/tensor_parts/0/sizes/1", "9",
-       "manifest.tensor_parts[0]: dimension 1 reaches 11 of 10"},
-      {"/tensor_parts/0/type", "\"i32\"",
-       "manifest.tensor_parts[0].type: expected a float type, got i32"},
-      {"/model/changed_config", "{\"tie_word_embeddings\": 1}",
-       "manifest.model.changed_config: key 'tie_word_embeddings': expected a "
-       "boolean, got number"},
       {"/parameters/0/names", "[]",
        "manifest.parameters[0].names: expected at least one name"},
       {"/parameters/0/slice/sizes", "[8]",
@@ -269,6 +257,26 @@ TEST(Manifest, Unshifted) {
 
 /// Each row of the table that moves something is read, with the keys that the
 /// row has and no others.
+TEST(Manifest, RefusalsOfTensorParts) {
+  json manifest = fullManifest();
+  manifest["excluded"] = {"*.c"};
+  manifest["tensor_parts"] = json::parse(R"([{"part": "q.{e}", "whole": "l",
+    "shape": [8, 10], "offsets": [0, 2], "sizes": [8, 6], "type": "bf16",
+    "first": 0, "count": 1}])");
+  EXPECT_EQ(refusal(manifest), "");
+  const Fault faults[] = {
+      {"/tensor_parts/0/sizes", "[8]",
+       "manifest.tensor_parts[0]: expected 2 offsets and sizes, got 2 and 1"},
+      {"/tensor_parts/0/sizes/1", "9",
+       "manifest.tensor_parts[0]: dimension 1 reaches 11 of 10"},
+      {"/tensor_parts/0/type", "\"i32\"",
+       "manifest.tensor_parts[0].type: expected a float type, got i32"},
+      {"/model/changed_config", "{\"tie_word_embeddings\": 1}",
+       "manifest.model.changed_config: key 'tie_word_embeddings': expected a "
+       "boolean, got number"}};
+  expectRefusals(manifest, faults);
+}
+
 TEST(Manifest, Sequences) {
   json manifest = fullManifest();
   json &entry = manifest["entries"][0];
