@@ -12,6 +12,7 @@ import logging
 import pathlib
 import re
 import shutil
+import types
 
 import pytest
 import tokenizers
@@ -339,11 +340,13 @@ def test_programs_say_it(tmp_path, capsys, monkeypatch, caplog):
         assert main(opening, [str(tmp_path)]) != 0
         assert f"{name}: {note}\n" in capsys.readouterr().err
     (tmp_path / "text").write_text("a b lo")
-    assert train.main([str(tmp_path), str(tmp_path / "text"), "-o", str(tmp_path / "out")]) != 0
+    assert train.main([str(tmp_path), str(tmp_path / "text"), "--seq", "2", "-o",
+                       str(tmp_path / "out")]) != 0
     said = capsys.readouterr().err
     assert (f"tp-train: {note}\ntp-train: each text has nothing before it and nothing after "
             "it") in said
-    monkeypatch.setattr("tp_mlir._generator.open_engine", lambda folder, **options: None)
+    monkeypatch.setattr("tp_mlir._generator.open_engine",
+                        lambda folder, **options: types.SimpleNamespace(notes=()))
     with caplog.at_level(logging.WARNING):
         assert LLM(tmp_path).tokenizer.size == 262
     assert note in caplog.text
@@ -355,7 +358,7 @@ def test_a_single_file(tmp_path, capsys):
     (tmp_path / "text").write_text("a b")
     file = tmp_path / "tokenizer.json"
     assert train.main([*map(str, (tmp_path, tmp_path / "text", "-o", tmp_path / "out")),
-                       "--tokenizer", str(file)]) != 0
+                       "--seq", "2", "--tokenizer", str(file)]) != 0
     assert (f"tp-train: {file}: read alone; ignored: {SETTINGS} (--tokenizer {tmp_path} reads them "
             "too)\ntp-train: each text has nothing before it and nothing after it\n"
             ) in capsys.readouterr().err
