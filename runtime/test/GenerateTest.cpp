@@ -740,7 +740,7 @@ struct Generating {
       std::string path = "/proc/" + std::to_string(rank) + "/";
       return readFile(path + std::string(file)).find(tells) !=
                  std::string::npos &&
-             handles(rank, SIGINT);
+             handles(rank, SIGUSR1);
     };
     if (backend == std::string("threads"))
       return isReady(process, "comm", "tp-run");
