@@ -15,6 +15,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/InferAddressSpaces.h"
 #include "llvm/Transforms/Scalar/LoopIdiomRecognize.h"
 
 using namespace tp;
@@ -44,6 +45,12 @@ void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine,
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   const auto level = llvm::OptimizationLevel::O2;
   llvm::ModulePassManager manager;
+  // Shared memory whose address went through a function is known as such.
+  if (machine.getTargetTriple().isNVPTX())
+    builder.registerScalarOptimizerLateEPCallback(
+        [](llvm::FunctionPassManager &manager, llvm::OptimizationLevel) {
+          manager.addPass(llvm::InferAddressSpacesPass());
+        });
   if (passes == Passes::Default)
     manager = builder.buildPerModuleDefaultPipeline(level);
   else

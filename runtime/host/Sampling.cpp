@@ -22,8 +22,6 @@ namespace {
 
 constexpr int64_t kCandidates = TPRT_RECORD_CANDIDATES, kChunk = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Sums of a record are rounded; nearer than this to top_p is too near to tell.
-constexpr double kNear = 1e-5;
 
 /// How a row draws.
 struct Draw {
@@ -197,13 +195,13 @@ bool Pick::narrow(const Draw &draw, double topP, double all) {
   double reached = weight(best[0]);
   int64_t count = 1;
   for (; count < size; ++count) {
-    if (std::abs(reached - topP * all) <= kNear * all)
+    if (std::abs(reached - topP * all) <= kNearness * all)
       return false;
     if (!(reached < topP * all))
       break;
     reached += weight(best[count]);
   }
-  if (count == size && !isComplete && !(reached > (topP + kNear) * all))
+  if (count == size && !isComplete && !(reached > (topP + kNearness) * all))
     return false;
   size = count;
   isComplete = true;

@@ -12,6 +12,8 @@
 #ifndef TPRT_SUPPORT_CANDIDATES_H
 #define TPRT_SUPPORT_CANDIDATES_H
 
+#include "Draw.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +25,7 @@ struct Candidate {
   double value; ///< a logit or a score
   int64_t token;
   bool operator<(const Candidate &other) const { // the better one
-    return value != other.value ? value > other.value : token < other.token;
+    return ranksAbove(value, token, other.value, other.token);
   }
 };
 

@@ -14,6 +14,7 @@
 #define TPRT_SUPPORT_SIMD_H
 
 #include "../format/Manifest.h"
+#include "Draw.h"
 #include "tprt/abi.h"
 
 #include <cstdint>
@@ -132,23 +133,6 @@ static inline uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
-}
-
-/// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-/// 2011): the first word of the block of counter {first, 0, 0, last}.
-static inline uint32_t philox(uint64_t key, uint32_t first, uint32_t last) {
-  uint32_t c0 = first, c1 = 0, c2 = 0, c3 = last;
-  uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    uint64_t a = uint64_t(c0) * 0xD2511F53, b = uint64_t(c2) * 0xCD9E8D57;
-    c0 = uint32_t(b >> 32) ^ c1 ^ k0;
-    c1 = uint32_t(b);
-    c2 = uint32_t(a >> 32) ^ c3 ^ k1;
-    c3 = uint32_t(a);
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  return c0;
 }
 
 struct Simd {

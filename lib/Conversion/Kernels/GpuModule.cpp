@@ -40,6 +40,22 @@ LLVM::GlobalOp tp::getSharedMemory(gpu::GPUModuleOp module, Location loc) {
                                 /*alignment=*/16, /*addrSpace=*/3);
 }
 
+static void writeLaunch(Operation *kernel, const Launch &launch) {
+  Builder builder(kernel->getContext());
+  kernel->setAttr(gridAttrName, builder.getDenseI64ArrayAttr(launch.grid));
+  kernel->setAttr(blockAttrName, builder.getDenseI64ArrayAttr(launch.block));
+  kernel->setAttr(sharedBytesAttrName,
+                  builder.getI64IntegerAttr(launch.sharedBytes));
+}
+
+static NamedAttrList writeEntry(Builder &builder, const DeviceEntry &entry) {
+  NamedAttrList fields;
+  fields.append("source", builder.getStringAttr(entry.source));
+  fields.append("entry", builder.getStringAttr(entry.entry));
+  fields.append("shape", entry.shape);
+  return fields;
+}
+
 gpu::GPUFuncOp tp::createKernel(gpu::GPUModuleOp module, OpBuilder &builder,
                                 Location loc, StringRef name,
                                 TypeRange parameters, const Launch &launch) {
@@ -53,26 +69,103 @@ gpu::GPUFuncOp tp::createKernel(gpu::GPUModuleOp module, OpBuilder &builder,
   return kernel;
 }
 
+LLVM::LLVMFuncOp tp::declareKernel(gpu::GPUModuleOp module, Location loc,
+                                   StringRef name, TypeRange parameters,
+                                   const Launch &launch,
+                                   const DeviceEntry &entry) {
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(builder.getContext()),
+      llvm::to_vector(parameters));
+  auto kernel = LLVM::LLVMFuncOp::create(builder, loc, name, type);
+  writeLaunch(kernel, launch);
+  kernel->setAttr(deviceEntryAttrName,
+                  writeEntry(builder, entry).getDictionary(builder.getContext()));
+  return kernel;
+}
+
+void tp::addKernelImage(Operation *kernel, const KernelImage &image) {
+  Builder builder(kernel->getContext());
+  NamedAttrList fields = writeEntry(builder, image.entry);
+  fields.append("grid", builder.getDenseI64ArrayAttr(image.launch.grid));
+  fields.append("block", builder.getDenseI64ArrayAttr(image.launch.block));
+  fields.append("shared_bytes",
+                builder.getI64IntegerAttr(image.launch.sharedBytes));
+  NamedAttrList images(kernel->getAttrOfType<DictionaryAttr>(imagesAttrName));
+  images.set(image.image, fields.getDictionary(kernel->getContext()));
+  kernel->setAttr(imagesAttrName, images.getDictionary(kernel->getContext()));
+}
+
 void tp::setLaunch(gpu::GPUFuncOp kernel, const Launch &launch) {
-  OpBuilder builder(kernel.getContext());
-  kernel->setAttr(gridAttrName, builder.getDenseI64ArrayAttr(launch.grid));
-  kernel->setAttr(blockAttrName, builder.getDenseI64ArrayAttr(launch.block));
-  kernel->setAttr(sharedBytesAttrName,
-                  builder.getI64IntegerAttr(launch.sharedBytes));
+  writeLaunch(kernel, launch);
   // The assembler gives each thread as many registers as this leaves.
   SmallVector<int32_t> threads(launch.block.begin(), launch.block.end());
   kernel.setKnownBlockSize(threads);
 }
 
-std::optional<Launch> tp::getLaunch(Operation *kernel) {
+/// Nothing if sizes are missing or are not three.
+static std::optional<Launch> readLaunch(Attribute grid, Attribute block,
+                                        Attribute sharedBytes) {
   Launch launch;
-  auto grid = kernel->getAttrOfType<DenseI64ArrayAttr>(gridAttrName);
-  auto block = kernel->getAttrOfType<DenseI64ArrayAttr>(blockAttrName);
-  if (!grid || !block || grid.size() != 3 || block.size() != 3)
+  auto read = [](Attribute attribute, std::array<int64_t, 3> &sizes) {
+    auto numbers = dyn_cast_if_present<DenseI64ArrayAttr>(attribute);
+    if (!numbers || numbers.size() != 3)
+      return false;
+    llvm::copy(numbers.asArrayRef(), sizes.begin());
+    return true;
+  };
+  if (!read(grid, launch.grid) || !read(block, launch.block))
     return std::nullopt;
-  llvm::copy(grid.asArrayRef(), launch.grid.begin());
-  llvm::copy(block.asArrayRef(), launch.block.begin());
-  if (auto bytes = kernel->getAttrOfType<IntegerAttr>(sharedBytesAttrName))
+  if (auto bytes = dyn_cast_if_present<IntegerAttr>(sharedBytes))
     launch.sharedBytes = bytes.getInt();
   return launch;
+}
+
+std::optional<Launch> tp::getLaunch(Operation *kernel) {
+  return readLaunch(kernel->getAttr(gridAttrName),
+                    kernel->getAttr(blockAttrName),
+                    kernel->getAttr(sharedBytesAttrName));
+}
+
+/// Nothing if a field is missing.
+static std::optional<DeviceEntry> readEntry(DictionaryAttr fields) {
+  if (!fields)
+    return std::nullopt;
+  auto source = fields.getAs<StringAttr>("source");
+  auto entry = fields.getAs<StringAttr>("entry");
+  auto shape = fields.getAs<DictionaryAttr>("shape");
+  if (!source || !entry || !shape)
+    return std::nullopt;
+  return DeviceEntry{source.str(), entry.str(), shape};
+}
+
+std::optional<DeviceEntry> tp::getDeviceEntry(Operation *kernel) {
+  return readEntry(kernel->getAttrOfType<DictionaryAttr>(deviceEntryAttrName));
+}
+
+SmallVector<KernelImage, 0> tp::getKernelImages(Operation *kernel) {
+  SmallVector<KernelImage, 0> images;
+  auto all = kernel->getAttrOfType<DictionaryAttr>(imagesAttrName);
+  if (!all)
+    return images;
+  for (NamedAttribute named : all) {
+    auto fields = dyn_cast<DictionaryAttr>(named.getValue());
+    std::optional<DeviceEntry> entry = readEntry(fields);
+    if (!entry)
+      continue;
+    std::optional<Launch> launch =
+        readLaunch(fields.get("grid"), fields.get("block"),
+                   fields.get("shared_bytes"));
+    if (launch)
+      images.push_back({named.getName().str(), *entry, *launch});
+  }
+  return images;
+}
+
+SmallVector<FunctionOpInterface> tp::getDeviceKernels(gpu::GPUModuleOp module) {
+  SmallVector<FunctionOpInterface> kernels;
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (function->hasAttr(gridAttrName))
+      kernels.push_back(function);
+  return kernels;
 }

@@ -38,13 +38,13 @@ LogicalResult Tables::addKernel(Operation *user, StringRef name) {
   KernelEntry entry{name.str(), {}, 0};
   if (traits.launchesKernels) {
     auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName);
-    auto kernel =
-        kernels ? kernels.lookupSymbol<gpu::GPUFuncOp>(name) : gpu::GPUFuncOp();
+    auto kernel = kernels ? kernels.lookupSymbol<FunctionOpInterface>(name)
+                          : FunctionOpInterface();
     std::optional<Launch> launch;
     if (kernel)
       launch = getLaunch(kernel);
     if (!launch)
-      return user->emitOpError("expected gpu.func @")
+      return user->emitOpError("expected a kernel @")
              << name << " in gpu.module @" << kernelsModuleName
              << " with tp.grid and tp.block";
     entry.launch = *launch;

@@ -45,23 +45,20 @@ public:
            !getKernelPass(function).empty();
   }
   llvm::StringRef getKernelPass(llvm::StringRef function) const override {
+    if (hasKernelFamily(function))
+      return "tp-bind-gpu-kernels";
     return llvm::StringSwitch<llvm::StringRef>(function)
         .Cases({"attention", "attention_backward", "paged_attention"},
                "tp-generate-gpu-attention")
-        .Case("embedding_backward", "tp-generate-gpu-embedding")
         .Cases({"experts", "experts_backward"}, "tp-generate-gpu-experts")
-        .Case("cache_write", "tp-generate-gpu-cache-write")
-        .Cases({"sample_records", "sample_pick"}, "tp-generate-gpu-sampling")
         .Default("");
   }
 
   void buildKernels(mlir::OpPassManager &manager) const override {
     manager.addPass(createGenerateGpuKernels());
     manager.addPass(createGenerateGpuAttention());
-    manager.addPass(createGenerateGpuCacheWrite());
-    manager.addPass(createGenerateGpuEmbedding());
     manager.addPass(createGenerateGpuExperts());
-    manager.addPass(createGenerateGpuSampling());
+    manager.addPass(createBindGpuKernels());
   }
   void buildKernelsToLLVM(mlir::OpPassManager &manager) const override {
     buildGpuToLLVM(manager);

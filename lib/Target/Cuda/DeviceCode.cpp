@@ -11,6 +11,7 @@
 #include "tp/Target/Cuda/DeviceCode.h"
 
 #include "tp/CodeGen/CodeGen.h"
+#include "tp/Target/Cuda/DeviceSources.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -72,6 +73,13 @@ llvm::Expected<std::string> tp::makePtx(llvm::StringRef bitcode) {
     return llvm::createStringError("expected bitcode for " +
                                    machine->getTargetTriple().str() + ", got " +
                                    (*module)->getTargetTriple().str());
+  if (callsPrimitives(**module)) {
+    if (llvm::Error error = linkPrimitives(**module))
+      return error;
+    optimise(**module, *machine, Passes::Default);
+  }
+  if (llvm::Error error = checkResolved(**module))
+    return error;
   SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager emitter;
@@ -146,10 +154,16 @@ FailureOr<std::string> tp::makeBitcode(ModuleOp program) {
     return failure();
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
+  for (FunctionOpInterface kernel : getDeviceKernels(kernels))
+    if (std::optional<DeviceEntry> entry = getDeviceEntry(kernel))
+      if (llvm::Error error = bindDeviceKernel(*module, kernel.getName(), *entry,
+                                               *getLaunch(kernel)))
+        return kernel.emitError(llvm::toString(std::move(error)));
   for (llvm::Function &function : *module) {
     if (!function.isDeclaration())
       function.addFnAttr(llvm::Attribute::NoUnwind);
-    else if (!function.isIntrinsic() && !function.use_empty())
+    else if (!function.isIntrinsic() && !function.use_empty() &&
+             !function.getName().starts_with(primitivePrefix))
       return kernels.emitError("a kernel calls '")
              << function.getName()
              << "', which no device has: expected arithmetic and intrinsics";

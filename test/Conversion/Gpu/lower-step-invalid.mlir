@@ -10,7 +10,7 @@ func.func @attention(%q: tensor<1x8x2x64xf16>) -> tensor<1x8x2x64xf16> {
 
 func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64}
 func.func @call(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error @below {{expected gpu.func @k in gpu.module @kernels with tp.grid and tp.block}}
+  // expected-error @below {{expected a kernel @k in gpu.module @kernels with tp.grid and tp.block}}
   %0 = call @k(%x) {tp.buffers = [#tp.buffer<"output", 0>]} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

@@ -175,9 +175,9 @@ static LogicalResult generate(Program &program) {
       return failure();
     kernels = module.lookupSymbol<gpu::GPUModuleOp>(tp::kernelsModuleName);
   }
-  if (!kernels || kernels.getOps<gpu::GPUFuncOp>().empty())
+  if (!kernels || tp::getDeviceKernels(kernels).empty())
     return module.emitError("the program has no kernel");
-  for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
+  for (FunctionOpInterface kernel : tp::getDeviceKernels(kernels)) {
     std::optional<tp::Launch> launch = tp::getLaunch(kernel);
     if (!launch)
       return kernel.emitError("expected tp.grid and tp.block");

@@ -18,6 +18,7 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
@@ -33,6 +34,9 @@ using namespace tp::emulator;
 
 namespace {
 constexpr unsigned sharedSpace = 3;
+/// What device kernels call that exists only as PTX
+/// (kernels/device/primitives.h).
+constexpr StringLiteral primitivePrefix = "tp_";
 
 /// As Launch.h numbers them.
 enum Kind { Read, Write, Atomic };
@@ -104,7 +108,8 @@ Constant *Rewriter::makeSite(Instruction &instruction) {
   raw_string_ostream stream(text);
   stream << instruction.getFunction()->getName() << " #" << numSites++ << ":";
   if (DebugLoc location = instruction.getDebugLoc())
-    stream << " line " << location.getLine() << ":" << location.getCol();
+    stream << " " << location->getFilename() << ":" << location.getLine() << ":"
+           << location.getCol();
   tracker.incorporateFunction(*instruction.getFunction());
   stream << " ";
   std::string printed;
@@ -351,7 +356,9 @@ void Rewriter::rewriteCall(CallInst &call) {
   if (!callee)
     return fail("an indirect call is not emulated");
   StringRef name = callee->getName();
-  if (name.consume_front("llvm.nvvm."))
+  bool isPrimitive = callee->isDeclaration() &&
+                     name.starts_with(primitivePrefix);
+  if (isPrimitive || name.consume_front("llvm.nvvm."))
     return callIntrinsic(call, name);
   if (auto *copy = dyn_cast<MemTransferInst>(&call)) {
     builder.SetInsertPoint(&call);

@@ -115,13 +115,25 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-def GenerateGpuCacheWrite : Pass<"tp-generate-gpu-cache-write", "::mlir::ModuleOp"> {
-  let summary = "write the kernels that put tokens into a cache for a device";
+def BindGpuKernels : Pass<"tp-bind-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "name the kernels in CUDA C++ that operations have on a device";
   let description = [{
-    Every distinct `nn.cache_write` gets a `gpu.func @cache_write_<i>` in
-    `gpu.module @kernels` and names it in `tp.kernel`. Its parameters are the
-    arguments of the runtime's `cache_write`. A block writes a part of one row;
-    which cell, if any, it reads when it runs.
+    Operations of a kernel family (`lib/Conversion/Gpu/Families`: writes to a
+    cache, the derivative of an embedding, sampling) are computed by entry points
+    of `kernels/device`. Each distinct one is declared in `gpu.module @kernels`,
+    with its launch and, in `tp.device_entry`, the numbers that are bound into
+    the source when the kernels are compiled; the operation names it in
+    `tp.kernel`, and those that run behind it in `tp.then`. Parameters are the
+    arguments of the runtime's function of that name after `id`, and the address
+    of the scratch if `tp.scratch_bytes` of the operation is not zero. Why these
+    are not generated as row kernels are: one algorithm whose shape varies is
+    read, changed and debugged as source (`docs/Kernels.md`).
+
+    `tp.images` of a kernel has what an architecture runs in its place, with a
+    launch of its own and the same parameters.
+
+    Refused are shapes that a grid has no room for, and element types without an
+    entry point.
 
     Before:
     ```mlir
@@ -137,19 +149,11 @@ def GenerateGpuCacheWrite : Pass<"tp-generate-gpu-cache-write", "::mlir::ModuleO
       return %new : tensor<1024x2x64xbf16>
     }
     gpu.module @kernels {
-      gpu.func @cache_write_0(%tokens: i64, %cell_bytes: i64, %num_cells: i64, %rows: !llvm.ptr, ...) kernel attributes {..., tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 16, 1, 1>, tp.shared_bytes = 0 : i64} {
-        ...
-        %v = llvm.load %from {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-        ...
-        llvm.store %v, %to {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
-        ...
-        gpu.return
-      }
+      llvm.func @cache_write_0(i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) attributes {tp.block = array<i64: 32, 1, 1>, tp.device_entry = {entry = "cache_write_2_16", shape = {cells = 1024 : i64, rowBytes = 256 : i64, tokens = 16 : i64}, source = "cache_write"}, tp.grid = array<i64: 16, 1, 1>, tp.shared_bytes = 0 : i64}
     }
     ```
   }];
-  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def GenerateGpuExperts : Pass<"tp-generate-gpu-experts", "::mlir::ModuleOp"> {
@@ -204,85 +208,6 @@ def GenerateGpuExperts : Pass<"tp-generate-gpu-experts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect"];
-}
-
-def GenerateGpuEmbedding : Pass<"tp-generate-gpu-embedding", "::mlir::ModuleOp"> {
-  let summary = "write the kernels of an embedding's derivative for a device";
-  let description = [{
-    Every distinct `nn.embedding_backward` gets two kernels in `gpu.module
-    @kernels`: `@embedding_backward_<i>`, named in `tp.kernel`, which puts into the
-    table what is added to, unless it lies there, and `@embedding_backward_<i>_add`,
-    named in `tp.then`, which runs behind it. Their parameters are the arguments
-    of the runtime's `embedding_backward`. The first token of an id adds up the
-    rows of all that have it, in their order: no atomics, and the same bits in
-    every run.
-
-    Before:
-    ```mlir
-    func.func @main(%ids: tensor<16xi64>, %dx: tensor<16x64xf32>, %old: tensor<100x64xf32>) -> tensor<100x64xf32> {
-      %new = nn.embedding_backward %ids, %dx into %old : (tensor<16xi64>, tensor<16x64xf32>, tensor<100x64xf32>) -> tensor<100x64xf32>
-      return %new : tensor<100x64xf32>
-    }
-    ```
-    After:
-    ```mlir
-    func.func @main(%ids: tensor<16xi64>, %dx: tensor<16x64xf32>, %old: tensor<100x64xf32>) -> tensor<100x64xf32> {
-      %new = nn.embedding_backward %ids, %dx into %old {tp.kernel = @embedding_backward_0, tp.then = [@embedding_backward_0_add]} : ...
-      return %new : tensor<100x64xf32>
-    }
-    gpu.module @kernels {
-      gpu.func @embedding_backward_0(%tokens: i64, %rows: i64, %columns: i64, %id_bytes: i64, %ids: !llvm.ptr, ...) kernel attributes {..., tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 7, 1, 1>, tp.shared_bytes = 0 : i64} {
-        ...
-        gpu.return
-      }
-      gpu.func @embedding_backward_0_add(%tokens: i64, %rows: i64, %columns: i64, %id_bytes: i64, %ids: !llvm.ptr, ...) kernel attributes {..., tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 16, 1, 1>, tp.shared_bytes = 0 : i64} {
-        ...
-        %found = nvvm.vote.sync ballot ...
-        ...
-        gpu.return
-      }
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
-}
-
-def GenerateGpuSampling : Pass<"tp-generate-gpu-sampling", "::mlir::ModuleOp"> {
-  let summary = "write the kernels that choose tokens for a device";
-  let description = [{
-    Every distinct `nn.sample_records` gets a `gpu.func @sample_records_<i>` in
-    `gpu.module @kernels` and names it in `tp.kernel`, every distinct
-    `nn.sample_pick` a `@sample_pick_<i>`. Their parameters are the arguments of
-    the runtime's `sample_records` and `sample_pick`. A block makes a record, or
-    picks the token of a row; scores are in f64.
-
-    Before:
-    ```mlir
-    func.func @main(%logits: tensor<4x131xf32>, %blocks: tensor<1xi32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %temperature: tensor<4xf32>) -> tensor<1x4x133xf32> {
-      %0 = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<1xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<1x4x133xf32>
-      return %0 : tensor<1x4x133xf32>
-    }
-    ```
-    After:
-    ```mlir
-    func.func @main(%logits: tensor<4x131xf32>, %blocks: tensor<1xi32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %temperature: tensor<4xf32>) -> tensor<1x4x133xf32> {
-      %0 = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {tp.kernel = @sample_records_0, vocabulary = 131 : i64} : ...
-      return %0 : tensor<1x4x133xf32>
-    }
-    gpu.module @kernels {
-      ...
-      gpu.func @sample_records_0(%rows: i64, ...) kernel attributes {..., tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 4, 1, 1>, tp.shared_bytes = 2896 : i64} {
-        ...
-        %slot = llvm.atomicrmw add ...
-        ...
-        gpu.return
-      }
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {

@@ -1,0 +1,96 @@
+//===- primitives.h - What device kernels are written in --------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// CUDA's qualifiers and built-in variables without a toolkit, the numbers that
+// tp-compile binds, and the operations of a warp and of a block. What LLVM has
+// an intrinsic for is written with it, and the emulator knows the intrinsic.
+// What exists only as PTX is declared with TP_PRIMITIVE: primitives_device.cu
+// has the inline assembly, test/Emulator/Runtime the same in C++
+// (docs/Kernels.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_KERNELS_DEVICE_PRIMITIVES_H
+#define TP_KERNELS_DEVICE_PRIMITIVES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define __host__ __attribute__((host))
+#define __device__ __attribute__((device))
+#define __global__ __attribute__((global))
+#define __shared__ __attribute__((shared))
+#include <__clang_cuda_builtin_vars.h>
+
+/// Declares `type shape::name()`, a number that the kernel's row of the table
+/// (lib/Conversion/Gpu/Families) gives when a model is compiled. It is constant
+/// before anything is optimised, but cannot size an array or choose a type.
+#define TP_SHAPE(type, name)                                                   \
+  namespace shape {                                                            \
+  __device__ __attribute__((const)) type name() __asm__("shape." #name);       \
+  }
+
+/// How the kernel is launched, bound likewise.
+namespace launch {
+__device__ __attribute__((const)) int threads() __asm__("launch.threads");
+__device__ __attribute__((const)) int gridX() __asm__("launch.gridX");
+__device__ __attribute__((const)) int gridY() __asm__("launch.gridY");
+} // namespace launch
+
+/// Declares a primitive that is linked after everything else is optimised.
+#define TP_PRIMITIVE extern "C" __device__
+
+using float4 = float __attribute__((ext_vector_type(4)));
+using uint4 = uint32_t __attribute__((ext_vector_type(4)));
+
+inline constexpr int kWarp = 32;
+
+__device__ inline int lane() { return threadIdx.x % kWarp; }
+__device__ inline int warp() { return threadIdx.x / kWarp; }
+
+/// Dynamic shared memory, as many bytes as the launch asks for.
+extern "C" __shared__ __attribute__((aligned(16))) char dynamic_shared_memory[];
+
+template <typename T>
+__device__ inline T min(T a, T b) {
+  return b < a ? b : a;
+}
+template <typename T>
+__device__ inline T max(T a, T b) {
+  return a < b ? b : a;
+}
+
+/// 2^x to a relative error of 2^-22; 2^-inf is 0.
+__device__ inline float exp2Approx(float x) {
+  return __nvvm_ex2_approx_ftz_f(x);
+}
+
+/// The value of the thread whose lane differs from this one's by the bits of
+/// `mask`. All threads of the warp take part.
+template <typename T>
+__device__ inline T shuffleXor(T value, int mask) {
+  static_assert(sizeof(T) % 4 == 0);
+  int words[sizeof(T) / 4];
+  __builtin_memcpy(words, &value, sizeof(T));
+#pragma unroll
+  for (int &word : words)
+    word = __nvvm_shfl_sync_bfly_i32(-1, word, mask, 0x1f);
+  __builtin_memcpy(&value, words, sizeof(T));
+  return value;
+}
+
+/// Bit i: the condition of lane i. All threads of the warp take part.
+__device__ inline unsigned ballot(bool condition) {
+  return __nvvm_vote_ballot_sync(-1, condition);
+}
+
+/// Adds to a number in shared memory that other threads of the block add to;
+/// returns what it was.
+__device__ inline int addShared(int *place, int value) {
+  return __scoped_atomic_fetch_add(place, value, __ATOMIC_RELAXED,
+                                   __MEMORY_SCOPE_DEVICE);
+}
+
+#endif // TP_KERNELS_DEVICE_PRIMITIVES_H

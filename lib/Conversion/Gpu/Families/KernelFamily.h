@@ -1,0 +1,64 @@
+//===- KernelFamily.h - Which kernels an operation has ----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table of kernels that are written in CUDA C++ (kernels/device): one row
+// per function of the runtime that they compute. A row turns an operation into
+// the numbers that are bound into the source, the entry points that run one
+// behind the other, and how each is launched (docs/Kernels.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CONVERSION_GPU_FAMILIES_KERNELFAMILY_H
+#define TP_LIB_CONVERSION_GPU_FAMILIES_KERNELFAMILY_H
+
+#include "tp/Conversion/Kernels/GpuModule.h"
+
+#include <string_view>
+
+namespace tp {
+
+/// One kernel of an operation.
+struct FamilyKernel {
+  std::string suffix; ///< behind the operation's name: "", "_add"
+  std::string source; ///< kernels/device/<source>.cu
+  std::string entry;  ///< its extern "C" function
+  Launch launch;
+  /// Kernels of other architectures in its place.
+  llvm::SmallVector<KernelImage, 0> images = {};
+};
+
+/// What an operation comes to. Operations that come to the same share kernels.
+struct FamilyChoice {
+  /// Each `shape::<name>()` that the sources ask for.
+  llvm::SmallVector<std::pair<llvm::StringLiteral, int64_t>> shape;
+  /// In the order in which they run.
+  llvm::SmallVector<FamilyKernel, 0> kernels;
+  /// What the largest of all images needs.
+  int64_t scratchBytes = 0;
+};
+
+struct KernelFamily {
+  /// The function of tprt/abi.h whose operations these are. Kernels are named
+  /// after it, and have its arguments as parameters.
+  llvm::StringLiteral function;
+  /// The kinds of these arguments (AbiKinds.h).
+  std::string_view parameters;
+  /// Emits an error on `op` if there is no kernel for it.
+  mlir::FailureOr<FamilyChoice> (*choose)(mlir::Operation *op);
+};
+
+llvm::ArrayRef<KernelFamily> getKernelFamilies();
+
+/// The largest second extent of a grid.
+inline constexpr int64_t gridLimit = 65535;
+
+mlir::FailureOr<FamilyChoice> chooseCacheWrite(mlir::Operation *op);
+mlir::FailureOr<FamilyChoice> chooseEmbeddingBackward(mlir::Operation *op);
+mlir::FailureOr<FamilyChoice> chooseSampleRecords(mlir::Operation *op);
+mlir::FailureOr<FamilyChoice> chooseSamplePick(mlir::Operation *op);
+
+} // namespace tp
+
+#endif // TP_LIB_CONVERSION_GPU_FAMILIES_KERNELFAMILY_H
