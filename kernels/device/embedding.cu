@@ -19,7 +19,7 @@
 TP_SHAPE(int, tokens)
 TP_SHAPE(int64_t, rows)
 TP_SHAPE(int, columns)
-/// Columns that a warp adds up: those of the table that an instance has.
+/// Columns that a warp adds up, as the table of families has it.
 inline constexpr int kWarpColumns = 512;
 
 namespace {
@@ -56,36 +56,38 @@ __device__ void addRows(const Id *ids, const float *cotangent, float *table,
                         int token, int64_t id) {
   constexpr int size = sizeof(Unit) / sizeof(float);
   constexpr int slots = kWarpColumns / (kWarp * size);
-  const int64_t pitch = shape::columns();
   const int first =
-      (blockIdx.y * (launch::threads() / kWarp) + warp()) * kWarpColumns +
-      lane() * size;
-  bool isThere[slots];
-  int columns[slots]; // those that are not there are read elsewhere in the row
+      (blockIdx.y * (launch::threads() / kWarp) + warp()) * kWarpColumns;
+  if (first >= shape::columns())
+    return; // all of the warp
+  const int column = first + lane() * size;
+  auto isThere = [&](int slot) {
+    return shape::columns() % kWarpColumns == 0 ||
+           column + slot * kWarp * size < shape::columns();
+  };
   Unit sums[slots];
-  float *row = table + id * pitch;
+  auto row = reinterpret_cast<Unit *>(table + id * shape::columns() + column);
 #pragma unroll
-  for (int i = 0; i < slots; ++i) {
-    int column = first + i * kWarp * size;
-    isThere[i] = column < shape::columns();
-    columns[i] = min(column, shape::columns() - size);
-    sums[i] = isThere[i] ? *reinterpret_cast<Unit *>(row + columns[i]) : Unit(0);
-  }
+  for (int i = 0; i < slots; ++i)
+    sums[i] = isThere(i) ? row[i * kWarp] : Unit(0);
 #pragma unroll 1
   for (int start = token; start < shape::tokens(); start += kWarp) {
 #pragma unroll 1
     for (unsigned found = findId(ids, id, start, shape::tokens()); found;
          found &= found - 1) {
-      const float *from = cotangent + (start + __builtin_ctz(found)) * pitch;
+      const int64_t other = start + __builtin_ctz(found);
+      auto from = reinterpret_cast<const Unit *>(
+          cotangent + other * shape::columns() + column);
 #pragma unroll
       for (int i = 0; i < slots; ++i)
-        sums[i] += *reinterpret_cast<const Unit *>(from + columns[i]);
+        if (isThere(i))
+          sums[i] += from[i * kWarp];
     }
   }
 #pragma unroll
   for (int i = 0; i < slots; ++i)
-    if (isThere[i])
-      *reinterpret_cast<Unit *>(row + columns[i]) = sums[i];
+    if (isThere(i))
+      row[i * kWarp] = sums[i];
 }
 
 template <typename Id>
