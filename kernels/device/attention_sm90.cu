@@ -79,7 +79,8 @@ __device__ inline void maskScores(const Arguments &call,
   for (int half = 0; half < 2; ++half) {
     const Range seen = seenBy(call, (row + 8 * half) / shape::sharing());
     const unsigned count = max(seen.to - seen.from, 0);
-    const int own = column - seen.from;
+    // Or thresholds of all columns are kept across tiles, and spilled.
+    const int own = tp_opaque(column - seen.from);
 #pragma unroll
     for (int i = 0; i < P::kKeys / 8; ++i)
 #pragma unroll

@@ -115,6 +115,9 @@ TP_PRIMITIVE void tp_copy_box_4(char *to, const char *map, char *barrier, int x0
 TP_PRIMITIVE void tp_copy_box_5(char *to, const char *map, char *barrier, int x0,
                                 int x1, int x2, int x3, int x4);
 
+/// The number, of which the compiler knows nothing.
+TP_PRIMITIVE int tp_opaque(int value);
+
 /// Two numbers rounded to nearest, ties to even; `low` in the lower half.
 TP_PRIMITIVE uint32_t tp_pack_bf16(float low, float high);
 TP_PRIMITIVE uint32_t tp_pack_f16(float low, float high);

@@ -111,6 +111,11 @@ TP_PRIMITIVE uint32_t tp_pack_f16(float low, float high) {
   return both;
 }
 
+TP_PRIMITIVE int tp_opaque(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 //===----------------------------------------------------------------------===//
 // Barriers
 //===----------------------------------------------------------------------===//
