@@ -356,8 +356,8 @@ void Rewriter::rewriteCall(CallInst &call) {
   if (!callee)
     return fail("an indirect call is not emulated");
   StringRef name = callee->getName();
-  bool isPrimitive = callee->isDeclaration() &&
-                     name.starts_with(primitivePrefix);
+  bool isPrimitive =
+      callee->isDeclaration() && name.starts_with(primitivePrefix);
   if (isPrimitive || name.consume_front("llvm.nvvm."))
     return callIntrinsic(call, name);
   if (auto *copy = dyn_cast<MemTransferInst>(&call)) {
