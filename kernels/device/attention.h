@@ -22,9 +22,11 @@ TP_SHAPE(int, sharing) ///< query heads of a KV head
 TP_SHAPE(int, headSize)
 TP_SHAPE(int, valueSize)
 TP_SHAPE(bool, causal)
-TP_SHAPE(int, window) ///< keys that a query sees at most; 0: all
+/// Keys that a causal query sees at most; of others, half to either side. 0: all.
+TP_SHAPE(int, window)
 TP_SHAPE(float, scale)
 TP_SHAPE(float, softCap)     ///< 0: none
+TP_SHAPE(int, maskBytes) ///< of an element of the mask; 0: no mask
 TP_SHAPE(int, sinkType)      ///< 0: no sinks, 1: f32, 2: bf16, 3: f16
 TP_SHAPE(int, headsTogether) ///< whose keys the second-level cache holds
 
@@ -46,6 +48,7 @@ struct Arguments {
   int64_t keyStride;
   const char *value;
   int64_t valueStride;
+  const char *mask;  ///< [batch, keyCapacity], zero where a key is hidden
   const char *sinks; ///< [query heads]
   int keyLength, queryOffset;
   char *output;
@@ -61,12 +64,31 @@ struct Range {
 /// The keys that a query of this number sees.
 __device__ inline Range seenBy(const Arguments &call, int query) {
   const int position = call.queryOffset + query, length = call.keyLength;
+  const int window = shape::window();
+  auto clamp = [&](int key) { return min(max(key, 0), length); };
   Range seen{0, length};
+  if (window > 0)
+    seen.from = clamp(position - (shape::causal() ? window - 1 : window / 2));
   if (shape::causal())
-    seen.to = min(max(position + 1, 0), length);
-  if (shape::window() > 0)
-    seen.from = min(max(position - shape::window() + 1, 0), length);
+    seen.to = clamp(position + 1);
+  else if (window > 0)
+    seen.to = clamp(position + window / 2 + 1);
   return seen;
+}
+
+/// Whether the mask shows key `key` of a batch entry.
+__device__ inline bool isShown(const Arguments &call, int batch, int key) {
+  const int64_t index = int64_t(batch) * shape::keyCapacity() + key;
+  switch (shape::maskBytes()) {
+  case 1:
+    return reinterpret_cast<const uint8_t *>(call.mask)[index] != 0;
+  case 2:
+    return reinterpret_cast<const uint16_t *>(call.mask)[index] != 0;
+  case 4:
+    return reinterpret_cast<const uint32_t *>(call.mask)[index] != 0;
+  default:
+    return reinterpret_cast<const uint64_t *>(call.mask)[index] != 0;
+  }
 }
 
 /// Whether scores have to be powers of 2 before their maximum is taken.

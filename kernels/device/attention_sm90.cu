@@ -68,10 +68,38 @@ __device__ inline void startOutputs(float (&output)[P::kValue / 2],
   tp_wgmma_commit();
 }
 
+/// The mask of a tile of keys, where there is one.
+template <typename P>
+struct Mask {
+  uint32_t words[P::kMaskWords];
+
+  __device__ void read(const char *shared, int stage) {
+    if (shape::maskBytes() == 0)
+      return;
+#pragma unroll
+    for (int i = 0; i < P::kMaskWords; ++i)
+      words[i] = reinterpret_cast<const uint32_t *>(
+          shared + P::kMasks)[stage * P::kMaskWords + i];
+  }
+  __device__ bool showsAll() const {
+    uint32_t all = ~0u;
+    if (shape::maskBytes() != 0)
+#pragma unroll
+      for (uint32_t word : words)
+        all &= word;
+    return all == ~0u;
+  }
+  /// Whether it shows a key whose number is 2 (lane % 4) more than `key`.
+  __device__ bool shows(int key) const {
+    return shape::maskBytes() == 0 ||
+           words[key / 32] >> (lane() % 4 * 2) & 1u << key % 32;
+  }
+};
+
 /// Hides from row `row` of the head, and from the one 8 further, what they do
 /// not see of the keys from `start` on.
 template <typename P>
-__device__ inline void maskScores(const Arguments &call,
+__device__ inline void maskScores(const Arguments &call, const Mask<P> &mask,
                                   float (&scores)[P::kKeys / 2], int row,
                                   int start) {
   const int column = start + lane() % 4 * 2;
@@ -85,7 +113,7 @@ __device__ inline void maskScores(const Arguments &call,
     for (int i = 0; i < P::kKeys / 8; ++i)
 #pragma unroll
       for (int side = 0; side < 2; ++side)
-        if (unsigned(own + 8 * i + side) >= count)
+        if (unsigned(own + 8 * i + side) >= count || !mask.shows(8 * i + side))
           scores[4 * i + 2 * half + side] = -kInfinity;
   }
 }
@@ -317,6 +345,12 @@ private:
     const int wholeTo = seenBy(call, firstRow / shape::sharing()).to;
     float scores[P::kKeys / 2], by[2];
     uint32_t powers[P::kKeys / 4];
+    Mask<P> mask;
+    auto releaseKeys = [&] {
+      mask.read(shared, keyRing.stage);
+      release(barriers.keyEmpty(keyRing.stage));
+      keyRing.advance();
+    };
     auto takeScores = [&](int tile) {
       hopper::hold(scores);
       const int start = tile * P::kKeys;
@@ -325,8 +359,8 @@ private:
         for (float &score : scores)
           score = scaleScore(score);
       }
-      if (start < wholeFrom || start + P::kKeys > wholeTo)
-        maskScores<P>(call, scores, row, start);
+      if (start < wholeFrom || start + P::kKeys > wholeTo || !mask.showsAll())
+        maskScores<P>(call, mask, scores, row, start);
       const bool isFar = followGreatest<P>(state, scores, by);
       takePowers<P>(state, scores);
       hopper::hold(scores);
@@ -345,8 +379,7 @@ private:
     startScores<P>(scores, queries, keys());
     passTurn();
     hopper::wait<0>(scores);
-    release(barriers.keyEmpty(keyRing.stage));
-    keyRing.advance();
+    releaseKeys();
     takeScores(tile);
     bool isFar = false; // nothing is summed yet
     // The wait for P V stands at the head of the loop: within one basic block
@@ -360,8 +393,7 @@ private:
       startOutputs<P>(state.output, powers, values());
       passTurn();
       hopper::wait<1>(scores);
-      release(barriers.keyEmpty(keyRing.stage));
-      keyRing.advance();
+      releaseKeys();
       isFar = takeScores(tile);
     }
     release(barriers.queryEmpty());
@@ -384,9 +416,12 @@ __device__ inline void run(const Arguments &call, char *scratch) {
   const int thread = threadIdx.x;
   const bool hasBoxes = canCopyBoxes(call);
   if (thread == 0) {
-    barriers.init(hasBoxes ? 1 : hopper::kWarpgroup);
+    barriers.init(hasBoxes ? 1 : hopper::kWarpgroup,
+                  hasBoxes && shape::maskBytes() != 0);
     tp_mbarrier_init_fence();
   }
+  if (Work<P>::rows() < P::kRows)
+    clearUnusedRows<P>(shared);
   __syncthreads();
   if (thread >= hopper::kWarpgroup) {
     P::takeRegisters();
@@ -395,12 +430,14 @@ __device__ inline void run(const Arguments &call, char *scratch) {
   }
   P::giveRegisters();
   if (!hasBoxes) {
-    Producer<P, ElementCopies<P>>{call, shared, barriers, {call, thread}}.run();
+    Producer<P, ElementCopies<P>>{call, shared, barriers, {call, shared, thread}}.run();
     return;
   }
   const Maps<P> maps(call, shared, scratch);
   if (thread == 0)
     Producer<P, BoxCopies<P>>{call, shared, barriers, {maps}}.run();
+  else if (shape::maskBytes() != 0 && uniform(warp()) == 1)
+    produceMasks<P>(call, shared, barriers);
 }
 
 } // namespace attention
@@ -408,11 +445,11 @@ __device__ inline void run(const Arguments &call, char *scratch) {
 #define TP_ATTENTION(name, type, size, consumers)                              \
   extern "C" __global__ void attention_sm90_##name##_##size(                   \
       const char *query, int64_t queryStride, const char *key,                 \
-      int64_t keyStride, const char *value, int64_t valueStride, const char *, \
-      const char *, const char *sinks, int64_t keyLength, int64_t queryOffset, \
-      char *output, int64_t outputStride, float *logSumExp, char *scratch) {   \
+      int64_t keyStride, const char *value, int64_t valueStride,               \
+      const char *mask, const char *, const char *sinks, int64_t keyLength,    \
+      int64_t queryOffset, char *output, int64_t outputStride, float *logSumExp, char *scratch) {   \
     attention::run<attention::Plan<type, size, size, 128, consumers>>(         \
-        {query, queryStride, key, keyStride, value, valueStride, sinks,        \
+        {query, queryStride, key, keyStride, value, valueStride, mask, sinks,  \
          int(keyLength), int(queryOffset), output, outputStride, logSumExp},   \
         scratch);                                                              \
   }

@@ -34,7 +34,10 @@ struct Plan {
   static constexpr int kValueTiles = kKeyTiles + kStages * kKeyBytes;
   static constexpr int kOutputs = kValueTiles + kStages * kValueBytes;
   static constexpr int kBarriers = kOutputs + kRows * value * 2;
-  static constexpr int kMaps = kBarriers + 128;
+  static constexpr int kMaskWords = keys / 32; ///< of a tile of keys
+  static constexpr int kMasks = kBarriers + 96;
+  static constexpr int kMaps = kMasks + kStages * kMaskWords * 4;
+  static_assert(kMaps % 128 == 0, "tensor maps are read in lines");
 
   /// Of 64K registers: two consumers get 240 a thread, three 160.
   __device__ static void giveRegisters() {
@@ -72,13 +75,14 @@ struct Barriers {
   __device__ char *keyEmpty(int stage) const { return base + 32 + 8 * stage; }
   __device__ char *valueFull(int stage) const { return base + 48 + 8 * stage; }
   __device__ char *valueEmpty(int stage) const { return base + 64 + 8 * stage; }
-  /// `producers` threads say that a tile is full.
-  __device__ void init(int producers) const {
+  /// So many threads say that a tile is full, and one more of keys with a mask
+  /// that comes apart.
+  __device__ void init(int producers, bool hasMask) const {
     constexpr int warps = 4 * P::kConsumers;
     tp_mbarrier_init(queryFull(), producers);
     tp_mbarrier_init(queryEmpty(), warps);
     for (int stage = 0; stage < P::kStages; ++stage) {
-      tp_mbarrier_init(keyFull(stage), producers);
+      tp_mbarrier_init(keyFull(stage), producers + hasMask);
       tp_mbarrier_init(keyEmpty(stage), warps);
       tp_mbarrier_init(valueFull(stage), producers);
       tp_mbarrier_init(valueEmpty(stage), warps);
@@ -219,6 +223,20 @@ struct Maps {
   }
 };
 
+/// By the whole block: zeros in rows of queries that no copy writes. What they
+/// came to would not be written, but decides when a warp scales its outputs.
+template <typename P>
+__device__ inline void clearUnusedRows(char *shared) {
+  constexpr int panels = P::kHead / 64, wordsOfRow = 32;
+  const int first = Work<P>::rows(), words = (P::kRows - first) * wordsOfRow;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < panels * words; i += launch::threads()) {
+    const int panel = i / words, word = first * wordsOfRow + i % words;
+    reinterpret_cast<uint32_t *>(shared + panel * (P::kRows * 128))[word] = 0;
+  }
+  tp_proxy_fence();
+}
+
 /// Copies by the copy engine, which one thread starts.
 template <typename P>
 struct BoxCopies {
@@ -231,7 +249,7 @@ struct BoxCopies {
                     64 * panel, 0, work.firstRow / shape::sharing(),
                     work.keyHead, work.batch);
   }
-  __device__ void key(const Work<P> &work, int tile, char *to,
+  __device__ void key(const Work<P> &work, int tile, int, char *to,
                       char *barrier) const {
     copyTile<P::kHead>(maps.key, work, tile, to, barrier);
   }
@@ -251,11 +269,34 @@ private:
   }
 };
 
+/// By a warp: bit i of word w tells of key 32 w + i of a tile whether it is in
+/// the call and shown by the mask.
+template <typename P>
+__device__ inline void readMask(const Arguments &call, const Work<P> &work,
+                                int tile, unsigned (&words)[P::kMaskWords]) {
+#pragma unroll
+  for (int word = 0; word < P::kMaskWords; ++word) {
+    const int key = tile * P::kKeys + word * kWarp + lane();
+    words[word] = ballot(key < call.keyLength && isShown(call, work.batch, key));
+  }
+}
+template <typename P>
+__device__ inline void writeMask(const unsigned (&words)[P::kMaskWords],
+                                 char *shared, int stage) {
+  auto *to = reinterpret_cast<uint32_t *>(shared + P::kMasks) +
+             stage * P::kMaskWords;
+  if (lane() == 0)
+#pragma unroll
+    for (int word = 0; word < P::kMaskWords; ++word)
+      to[word] = words[word];
+}
+
 /// Copies by all threads of the producer, element by element, wherever the
 /// tensors lie.
 template <typename P>
 struct ElementCopies {
   const Arguments &call;
+  char *shared;
   int thread;
 
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
@@ -266,8 +307,13 @@ struct ElementCopies {
       return place.inBounds ? call.query + 2 * element : nullptr;
     });
   }
-  __device__ void key(const Work<P> &work, int tile, char *to,
+  __device__ void key(const Work<P> &work, int tile, int stage, char *to,
                       char *barrier) const {
+    if (shape::maskBytes() != 0 && uniform(warp()) == 0) {
+      unsigned words[P::kMaskWords];
+      readMask(call, work, tile, words);
+      writeMask<P>(words, shared, stage);
+    }
     copyKeys<P::kHead>(work, tile, call.key, call.keyStride, shape::headSize(),
                        to, barrier);
   }
@@ -318,7 +364,7 @@ struct Producer {
   __device__ void loadKey(const Work<P> &work, int tile) {
     const int stage = keyRing.stage;
     tp_mbarrier_wait(barriers.keyEmpty(stage), keyRing.parity ^ 1);
-    copies.key(work, tile, shared + P::kKeyTiles + stage * P::kKeyBytes,
+    copies.key(work, tile, stage, shared + P::kKeyTiles + stage * P::kKeyBytes,
                barriers.keyFull(stage));
     keyRing.advance();
   }
@@ -345,6 +391,25 @@ struct Producer {
     }
   }
 };
+
+/// A warp that writes the masks of the tiles of keys that boxes bring.
+template <typename P>
+__device__ inline void produceMasks(const Arguments &call, char *shared,
+                                    Barriers<P> barriers) {
+  Ring ring;
+  for (int round = 0; hasItem<P>(round); ++round) {
+    const Work<P> work(call, getItem(round));
+    for (int tile = work.endTile - 1; tile >= work.firstTile; --tile) {
+      unsigned words[P::kMaskWords];
+      readMask(call, work, tile, words);
+      tp_mbarrier_wait(barriers.keyEmpty(ring.stage), ring.parity ^ 1);
+      writeMask<P>(words, shared, ring.stage);
+      if (lane() == 0)
+        tp_mbarrier_arrive(barriers.keyFull(ring.stage));
+      ring.advance();
+    }
+  }
+}
 
 } // namespace attention
 
