@@ -389,7 +389,7 @@ TEST(Manifest, RefusalsOfKernels) {
       {"/kernels/0/block", "[64, 32, 1]",
        "manifest.kernels[0].block: expected at most 1024 threads, got 2048"},
       {"/kernels/0/images", "{\"sm_90a\": {\"grid\": [1, 1, 1]}}",
-       "manifest.kernels[0].images.launch 'sm_90a': missing key 'block'"},
+       "manifest.kernels[0].images: launch 'sm_90a': missing key 'block'"},
   };
   expectRefusals(deviceManifest(), faults);
 }
