@@ -15,7 +15,8 @@
 #include "hopper.h"
 
 /// The address as instructions on shared memory take it.
-__device__ inline uint32_t sharedAddress(const char *pointer) {
+__attribute__((always_inline)) __device__ inline uint32_t
+sharedAddress(const char *pointer) {
   return uint32_t(uintptr_t((const __attribute__((address_space(3))) char *)pointer));
 }
 
