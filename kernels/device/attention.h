@@ -29,6 +29,11 @@ TP_SHAPE(float, softCap)     ///< 0: none
 TP_SHAPE(int, maskBytes) ///< of an element of the mask; 0: no mask
 TP_SHAPE(int, sinkType)      ///< 0: no sinks, 1: f32, 2: bf16, 3: f16
 TP_SHAPE(int, headsTogether) ///< whose keys the second-level cache holds
+// Of keys over pages, which a table names: it has `tableRows` rows of `slots`.
+TP_SHAPE(int, page)  ///< cells of a page
+TP_SHAPE(int, cells) ///< of the pool
+TP_SHAPE(int, tableRows)
+TP_SHAPE(int, slots)
 
 namespace attention {
 
@@ -40,7 +45,9 @@ inline constexpr float kLog2E = 0x1.715476p+0f, kLn2 = 0x1.62e430p-1f;
 inline constexpr float kPowersAbove = 8;
 
 /// The call's arguments. Tensors are [batch, tokens, heads, size]; strides
-/// count elements from token to token.
+/// count elements from token to token. Over pages, `batch` is 1, keys and values
+/// are pools [cells, heads, size], and each token has a row of the table and a
+/// position.
 struct Arguments {
   const char *query;
   int64_t queryStride;
@@ -54,6 +61,7 @@ struct Arguments {
   char *output;
   int64_t outputStride;
   float *logSumExp; ///< [batch, queries, query heads], or null
+  const int *rows = nullptr, *positions = nullptr, *table = nullptr;
 };
 
 /// Keys [from, to).
@@ -61,9 +69,8 @@ struct Range {
   int from, to;
 };
 
-/// The keys that a query of this number sees.
-__device__ inline Range seenBy(const Arguments &call, int query) {
-  const int position = call.queryOffset + query, length = call.keyLength;
+/// The keys that a query at `position` sees of `length` keys.
+__device__ inline Range seenFrom(int position, int length) {
   const int window = shape::window();
   auto clamp = [&](int key) { return min(max(key, 0), length); };
   Range seen{0, length};

@@ -74,7 +74,7 @@ struct Mask {
   uint32_t words[P::kMaskWords];
 
   __device__ void read(const char *shared, int stage) {
-    if (shape::maskBytes() == 0)
+    if (!P::hasMask())
       return;
 #pragma unroll
     for (int i = 0; i < P::kMaskWords; ++i)
@@ -83,7 +83,7 @@ struct Mask {
   }
   __device__ bool showsAll() const {
     uint32_t all = ~0u;
-    if (shape::maskBytes() != 0)
+    if (P::hasMask())
 #pragma unroll
       for (uint32_t word : words)
         all &= word;
@@ -91,21 +91,21 @@ struct Mask {
   }
   /// Whether it shows a key whose number is 2 (lane % 4) more than `key`.
   __device__ bool shows(int key) const {
-    return shape::maskBytes() == 0 ||
+    return !P::hasMask() ||
            words[key / 32] >> (lane() % 4 * 2) & 1u << key % 32;
   }
 };
 
-/// Hides from row `row` of the head, and from the one 8 further, what they do
+/// Hides from row `row` of the item, and from the one 8 further, what they do
 /// not see of the keys from `start` on.
 template <typename P>
-__device__ inline void maskScores(const Arguments &call, const Mask<P> &mask,
+__device__ inline void maskScores(const Work<P> &work, const Mask<P> &mask,
                                   float (&scores)[P::kKeys / 2], int row,
                                   int start) {
   const int column = start + lane() % 4 * 2;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const Range seen = seenBy(call, (row + 8 * half) / shape::sharing());
+    const Range seen = work.seenBy((row + 8 * half) / shape::sharing());
     const unsigned count = max(seen.to - seen.from, 0);
     // Or thresholds of all columns are kept across tiles, and spilled.
     const int own = tp_opaque(column - seen.from);
@@ -272,9 +272,9 @@ public:
       passTurn();
   }
 
-  __device__ void run() {
-    for (int round = 0; hasItem<P>(round); ++round) {
-      const Work<P> work(call, getItem(round));
+  __device__ void run(const Items<P> &items) {
+    Work<P> work;
+    for (int round = 0; items.get(round, work); ++round) {
       State<P> state;
 #pragma unroll
       for (float &output : state.output)
@@ -338,11 +338,10 @@ private:
 
   __device__ void compute(const Work<P> &work, State<P> &state) {
     const char *queries = shared + group * (64 * 128);
-    const int row = work.firstRow + warpRow + lane() / 4;
     // Tiles of keys between these are seen by all rows of the warpgroup.
-    const int firstRow = work.firstRow + group * 64;
-    const int wholeFrom = seenBy(call, (firstRow + 63) / shape::sharing()).from;
-    const int wholeTo = seenBy(call, firstRow / shape::sharing()).to;
+    const int firstRow = group * 64, row = warpRow + lane() / 4;
+    const int wholeFrom = work.seenBy((firstRow + 63) / shape::sharing()).from;
+    const int wholeTo = work.seenBy(firstRow / shape::sharing()).to;
     float scores[P::kKeys / 2], by[2];
     uint32_t powers[P::kKeys / 4];
     Mask<P> mask;
@@ -360,7 +359,7 @@ private:
           score = scaleScore(score);
       }
       if (start < wholeFrom || start + P::kKeys > wholeTo || !mask.showsAll())
-        maskScores<P>(call, mask, scores, row, start);
+        maskScores<P>(work, mask, scores, row, start);
       const bool isFar = followGreatest<P>(state, scores, by);
       takePowers<P>(state, scores);
       hopper::hold(scores);
@@ -415,29 +414,38 @@ __device__ inline void run(const Arguments &call, char *scratch) {
   const Barriers<P> barriers{shared + P::kBarriers};
   const int thread = threadIdx.x;
   const bool hasBoxes = canCopyBoxes(call);
+  // Masks come apart where one thread starts all other copies.
+  const bool hasMasks = hasBoxes && !P::kPaged && P::hasMask();
   if (thread == 0) {
-    barriers.init(hasBoxes ? 1 : hopper::kWarpgroup,
-                  hasBoxes && shape::maskBytes() != 0);
+    barriers.init(hasBoxes ? 1 : hopper::kWarpgroup, hasMasks);
     tp_mbarrier_init_fence();
   }
   if (Work<P>::rows() < P::kRows)
     clearUnusedRows<P>(shared);
+  const Items<P> items(call, shared);
   __syncthreads();
   if (thread >= hopper::kWarpgroup) {
     P::takeRegisters();
-    Consumer<P>(call, shared, thread - hopper::kWarpgroup).run();
+    Consumer<P>(call, shared, thread - hopper::kWarpgroup).run(items);
     return;
   }
   P::giveRegisters();
-  if (!hasBoxes) {
-    Producer<P, ElementCopies<P>>{call, shared, barriers, {call, shared, thread}}.run();
-    return;
-  }
+  auto produce = [&](auto copies) {
+    Producer<P, decltype(copies)>{call, shared, barriers, copies, items}.run();
+  };
+  if (!hasBoxes)
+    return produce(ElementCopies<P>{call, shared, thread});
   const Maps<P> maps(call, shared, scratch);
-  if (thread == 0)
-    Producer<P, BoxCopies<P>>{call, shared, barriers, {maps}}.run();
-  else if (shape::maskBytes() != 0 && uniform(warp()) == 1)
-    produceMasks<P>(call, shared, barriers);
+  const int number = uniform(warp());
+  if constexpr (P::kPaged) {
+    if (number == 0)
+      produce(PageCopies<P>{maps, call, shared});
+  } else {
+    if (thread == 0)
+      produce(BoxCopies<P>{maps});
+    else if (hasMasks && number == 1)
+      produceMasks<P>(call, shared, barriers, items);
+  }
 }
 
 } // namespace attention
@@ -447,10 +455,23 @@ __device__ inline void run(const Arguments &call, char *scratch) {
       const char *query, int64_t queryStride, const char *key,                 \
       int64_t keyStride, const char *value, int64_t valueStride,               \
       const char *mask, const char *, const char *sinks, int64_t keyLength,    \
-      int64_t queryOffset, char *output, int64_t outputStride, float *logSumExp, char *scratch) {   \
-    attention::run<attention::Plan<type, size, size, 128, consumers>>(         \
+      int64_t queryOffset, char *output, int64_t outputStride,                 \
+      float *logSumExp, char *scratch) {                                       \
+    attention::run<attention::Plan<type, size, size, 128, consumers, false>>(  \
         {query, queryStride, key, keyStride, value, valueStride, mask, sinks,  \
          int(keyLength), int(queryOffset), output, outputStride, logSumExp},   \
+        scratch);                                                              \
+  }                                                                            \
+  extern "C" __global__ void paged_attention_sm90_##name##_##size(             \
+      int64_t, const char *query, const char *key, const char *value,          \
+      const int *rows, const int *positions, const int *table, const char *,   \
+      const char *sinks, char *output, char *scratch) {                        \
+    const int heads = shape::keyHeads(), sharing = shape::sharing();           \
+    attention::run<attention::Plan<type, size, size, 128, consumers, true>>(   \
+        {query, heads * sharing * shape::headSize(), key,                      \
+         heads * shape::headSize(), value, heads * shape::valueSize(),         \
+         nullptr, sinks, 0, 0, output, heads * sharing * shape::valueSize(),   \
+         nullptr, rows, positions, table},                                     \
         scratch);                                                              \
   }
 

@@ -1,158 +1,18 @@
-//===- attention_sm90_copies.h - Work items and their copies ----*- C++ -*-===//
+//===- attention_sm90_copies.h - Copies of attention_sm90.cu ----*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The producer's side of attention_sm90.cu: how work is cut, what lies where in
-// shared memory, and how queries, keys and values get there.
+// The producer: how queries, keys and values get to shared memory.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TP_KERNELS_DEVICE_ATTENTION_SM90_COPIES_H
 #define TP_KERNELS_DEVICE_ATTENTION_SM90_COPIES_H
 
-#include "attention.h"
-#include "hopper.h"
+#include "attention_sm90_work.h"
 
 namespace attention {
-
-/// Sizes of a kernel, in elements and bytes. Heads are `head` and values
-/// `value` elements at most, multiples of 64.
-template <typename T, int head, int value, int keys, int consumers>
-struct Plan {
-  using Type = T;
-  static constexpr int kHead = head, kValue = value, kKeys = keys;
-  static constexpr int kConsumers = consumers, kRows = 64 * consumers;
-  static constexpr int kStages = 2;
-  /// Powers are rounded beside the product that reads those of the tile before,
-  /// where there are registers for both.
-  static constexpr bool kPacksEarly = consumers == 2;
-  static constexpr int kKeyBytes = keys * head * 2;
-  static constexpr int kValueBytes = keys * value * 2;
-  // Offsets in shared memory; queries come first.
-  static constexpr int kKeyTiles = kRows * head * 2;
-  static constexpr int kValueTiles = kKeyTiles + kStages * kKeyBytes;
-  static constexpr int kOutputs = kValueTiles + kStages * kValueBytes;
-  static constexpr int kBarriers = kOutputs + kRows * value * 2;
-  static constexpr int kMaskWords = keys / 32; ///< of a tile of keys
-  static constexpr int kMasks = kBarriers + 96;
-  static constexpr int kMaps = kMasks + kStages * kMaskWords * 4;
-  static_assert(kMaps % 128 == 0, "tensor maps are read in lines");
-
-  /// Of 64K registers: two consumers get 240 a thread, three 160.
-  __device__ static void giveRegisters() {
-    if constexpr (consumers == 2)
-      tp_give_registers_24();
-    else
-      tp_give_registers_32();
-  }
-  __device__ static void takeRegisters() {
-    if constexpr (consumers == 2)
-      tp_take_registers_240();
-    else
-      tp_take_registers_160();
-  }
-};
-
-/// Counts through the stages of a ring. `parity` is that of the phase in which
-/// the present stage becomes full.
-struct Ring {
-  int stage = 0, parity = 0;
-  __device__ void advance() {
-    stage ^= 1;
-    parity ^= stage == 0;
-  }
-};
-
-/// A block's barriers: which tiles are full, and which the consumers' warps
-/// have done with.
-template <typename P>
-struct Barriers {
-  char *base;
-  __device__ char *queryFull() const { return base; }
-  __device__ char *queryEmpty() const { return base + 8; }
-  __device__ char *keyFull(int stage) const { return base + 16 + 8 * stage; }
-  __device__ char *keyEmpty(int stage) const { return base + 32 + 8 * stage; }
-  __device__ char *valueFull(int stage) const { return base + 48 + 8 * stage; }
-  __device__ char *valueEmpty(int stage) const { return base + 64 + 8 * stage; }
-  /// So many threads say that a tile is full, and one more of keys with a mask
-  /// that comes apart.
-  __device__ void init(int producers, bool hasMask) const {
-    constexpr int warps = 4 * P::kConsumers;
-    tp_mbarrier_init(queryFull(), producers);
-    tp_mbarrier_init(queryEmpty(), warps);
-    for (int stage = 0; stage < P::kStages; ++stage) {
-      tp_mbarrier_init(keyFull(stage), producers + hasMask);
-      tp_mbarrier_init(keyEmpty(stage), warps);
-      tp_mbarrier_init(valueFull(stage), producers);
-      tp_mbarrier_init(valueEmpty(stage), warps);
-    }
-  }
-};
-
-/// Where a row of a work item stands in tensors of queries.
-struct Place {
-  bool inBounds;
-  int64_t token; ///< among those of all batch entries
-  int head;
-};
-
-/// A tile of rows of a KV head of a batch entry, and the tiles of keys that
-/// some of them see.
-template <typename P>
-struct Work {
-  int firstRow, keyHead, batch;
-  int firstTile, endTile;
-
-  /// Whole queries of a tile; its last rows may be left over.
-  __device__ static int queries() { return P::kRows / shape::sharing(); }
-  __device__ static int rows() { return queries() * shape::sharing(); }
-  __device__ static int blocks() {
-    return (shape::queries() + queries() - 1) / queries();
-  }
-  __device__ static int count() {
-    return blocks() * shape::keyHeads() * shape::batch();
-  }
-
-  /// Item `number`. Heads go together in groups whose keys and values stay in
-  /// the second-level cache; in a group the longest tiles of all heads come
-  /// first.
-  __device__ Work(const Arguments &call, int number) {
-    const int lines = shape::keyHeads() * shape::batch();
-    const int together = shape::headsTogether();
-    const int group = number / (blocks() * together);
-    const int within = number % (blocks() * together);
-    const int size = min(lines - group * together, together);
-    const int line = group * together + within % size;
-    int block = within / size;
-    if (shape::causal())
-      block = blocks() - 1 - block;
-    keyHead = line % shape::keyHeads();
-    batch = line / shape::keyHeads();
-    firstRow = block * rows();
-    const int lastQuery =
-        min((block + 1) * queries(), shape::queries()) - 1;
-    firstTile = seenBy(call, block * queries()).from / P::kKeys;
-    endTile = (seenBy(call, lastQuery).to + P::kKeys - 1) / P::kKeys;
-  }
-
-  __device__ Place locate(int row) const {
-    const int own = firstRow + row, query = own / shape::sharing();
-    return {row < rows() && query < shape::queries(),
-            int64_t(batch) * shape::queries() + query,
-            keyHead * shape::sharing() + own % shape::sharing()};
-  }
-};
-
-/// The number of the block's work item in a round.
-__device__ inline int getItem(int round) {
-  const int blocks = launch::gridX(), own = blockIdx.x;
-  return round * blocks + (round % 2 ? blocks - 1 - own : own);
-}
-template <typename P>
-__device__ inline bool hasItem(int round) {
-  return getItem(round) < Work<P>::count();
-}
 
 /// Whether the copy engine takes the call's tensors.
 __device__ inline bool canCopyBoxes(const Arguments &call) {
@@ -183,11 +43,8 @@ struct Maps {
       if (lane() == 0) {
         if (number == 0)
           describeQueries(map, call);
-        else if (number == 1)
-          describeKeys(map, call, call.key, call.keyStride, shape::headSize());
         else
-          describeKeys(map, call, call.value, call.valueStride,
-                       shape::valueSize());
+          describeTable(map, call, number == 1);
       }
       __syncwarp();
       tp_tensor_map_publish(own + number * hopper::kMapBytes, map);
@@ -211,6 +68,16 @@ struct Maps {
     tp_tensor_map_dimension_4(map, shape::batch(), 1,
                               2 * shape::queries() * call.queryStride);
   }
+  __device__ static void describeTable(char *map, const Arguments &call,
+                                       bool isKeys) {
+    const char *base = isKeys ? call.key : call.value;
+    const int size = isKeys ? shape::headSize() : shape::valueSize();
+    if constexpr (P::kPaged)
+      describePool(map, base, size);
+    else
+      describeKeys(map, call, base, isKeys ? call.keyStride : call.valueStride,
+                   size);
+  }
   __device__ static void describeKeys(char *map, const Arguments &call,
                                       const char *base, int64_t stride,
                                       int size) {
@@ -220,6 +87,15 @@ struct Maps {
     tp_tensor_map_dimension_2(map, shape::keyHeads(), 1, 2 * size);
     tp_tensor_map_dimension_3(map, shape::batch(), 1,
                               2 * shape::keyCapacity() * stride);
+  }
+  /// Boxes are pages.
+  __device__ static void describePool(char *map, const char *base, int size) {
+    hopper::beginMap(typename P::Type(), map, base, 4);
+    tp_tensor_map_dimension_0(map, size, 64, 0);
+    tp_tensor_map_dimension_1(map, shape::cells(), shape::page(),
+                              2 * shape::keyHeads() * size);
+    tp_tensor_map_dimension_2(map, shape::keyHeads(), 1, 2 * size);
+    tp_tensor_map_dimension_3(map, 1, 1, 2 * shape::keyHeads() * size);
   }
 };
 
@@ -237,17 +113,24 @@ __device__ inline void clearUnusedRows(char *shared) {
   tp_proxy_fence();
 }
 
+/// By one thread: the queries of a work item, and of others behind them.
+template <typename P>
+__device__ inline void copyQueries(const Maps<P> &maps, const Work<P> &work,
+                                   char *to, char *barrier) {
+  const int first = work.firstToken - int64_t(work.batch) * shape::queries();
+  tp_mbarrier_expect(barrier, Work<P>::rows() * P::kHead * 2);
+  for (int panel = 0; panel < P::kHead / 64; ++panel)
+    tp_copy_box_5(to + panel * (P::kRows * 128), maps.query, barrier,
+                  64 * panel, 0, first, work.keyHead, work.batch);
+}
+
 /// Copies by the copy engine, which one thread starts.
 template <typename P>
 struct BoxCopies {
   Maps<P> maps;
 
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
-    tp_mbarrier_expect(barrier, Work<P>::rows() * P::kHead * 2);
-    for (int panel = 0; panel < P::kHead / 64; ++panel)
-      tp_copy_box_5(to + panel * (P::kRows * 128), maps.query, barrier,
-                    64 * panel, 0, work.firstRow / shape::sharing(),
-                    work.keyHead, work.batch);
+    copyQueries(maps, work, to, barrier);
   }
   __device__ void key(const Work<P> &work, int tile, int, char *to,
                       char *barrier) const {
@@ -277,7 +160,9 @@ __device__ inline void readMask(const Arguments &call, const Work<P> &work,
 #pragma unroll
   for (int word = 0; word < P::kMaskWords; ++word) {
     const int key = tile * P::kKeys + word * kWarp + lane();
-    words[word] = ballot(key < call.keyLength && isShown(call, work.batch, key));
+    words[word] =
+        ballot(work.findKey(call.key, 0, 0, key) &&
+               (shape::maskBytes() == 0 || isShown(call, work.batch, key)));
   }
 }
 template <typename P>
@@ -290,6 +175,89 @@ __device__ inline void writeMask(const unsigned (&words)[P::kMaskWords],
     for (int word = 0; word < P::kMaskWords; ++word)
       to[word] = words[word];
 }
+
+/// Copies of pages by the copy engine, which a warp starts: a lane for each page
+/// of a tile.
+template <typename P>
+struct PageCopies {
+  Maps<P> maps;
+  const Arguments &call;
+  char *shared;
+
+  __device__ void query(const Work<P> &work, char *to, char *barrier) const {
+    if (lane() == 0)
+      copyQueries(maps, work, to, barrier);
+    __syncwarp();
+  }
+  __device__ void key(const Work<P> &work, int tile, int stage, char *to,
+                      char *barrier) const {
+    const int pages = P::kKeys / shape::page();
+    const int page = getPage(work, tile);
+    const unsigned found =
+        ballot(lane() < pages && page < shape::cells() / shape::page());
+    unsigned words[P::kMaskWords];
+#pragma unroll
+    for (int word = 0; word < P::kMaskWords; ++word)
+      words[word] = ballot(
+          found >> (word * kWarp + lane()) / shape::page() & 1);
+    writeMask<P>(words, shared, stage);
+    copyPages<P::kHead>(maps.key, work, page, /*but=*/-1, to, barrier);
+  }
+  /// Values behind the last key are zeros: powers of zero would not hide a NaN.
+  __device__ void value(const Work<P> &work, int tile, char *to,
+                        char *barrier) const {
+    const int left = work.keyLength - tile * P::kKeys;
+    int partial = -1; // the page that the keys end in
+    if (left < P::kKeys && left % shape::page() != 0) {
+      partial = left / shape::page();
+      copyPartial(work, tile * P::kKeys + partial * shape::page(), partial, to);
+    }
+    copyPages<P::kValue>(maps.value, work, getPage(work, tile), partial, to,
+                         barrier);
+  }
+
+private:
+  __device__ static int getPage(const Work<P> &work, int tile) {
+    return work.getPage(tile * (P::kKeys / shape::page()) + lane());
+  }
+  /// Starts the copies of all pages of a tile but one. A page that is none of
+  /// the pool's becomes zeros.
+  template <int columns>
+  __device__ static void copyPages(const char *map, const Work<P> &work,
+                                   int page, int but, char *to, char *barrier) {
+    const int pages = P::kKeys / shape::page();
+    const int bytes = shape::page() * columns * 2;
+    if (lane() == 0)
+      tp_mbarrier_expect(barrier, (pages - (but >= 0)) * bytes);
+    __syncwarp();
+    if (lane() < pages && lane() != but)
+      for (int panel = 0; panel < columns / 64; ++panel)
+        tp_copy_box_4(to + panel * (P::kKeys * 128) +
+                          lane() * shape::page() * 128,
+                      map, barrier, 64 * panel, page * shape::page(),
+                      work.keyHead, 0);
+    __syncwarp();
+  }
+  /// Page `number` of a tile, whose first key is `key`, by the warp.
+  __device__ void copyPartial(const Work<P> &work, int key, int number,
+                              char *to) const {
+    constexpr int chunks = P::kValue / 8;
+#pragma unroll 1
+    for (int i = lane(); i < shape::page() * chunks; i += kWarp) {
+      const int row = i / chunks, chunk = i % chunks;
+      const char *from = work.findKey(call.value, call.valueStride,
+                                      shape::valueSize(), key + row);
+      const bool isThere = from && chunk * 8 < shape::valueSize();
+      char *place =
+          to + hopper::swizzle<P::kKeys>(number * shape::page() + row, chunk);
+      *reinterpret_cast<uint4 *>(place) =
+          isThere ? *reinterpret_cast<const uint4 *>(from + chunk * 16)
+                  : uint4(0);
+    }
+    tp_proxy_fence();
+    __syncwarp();
+  }
+};
 
 /// Copies by all threads of the producer, element by element, wherever the
 /// tensors lie.
@@ -309,7 +277,7 @@ struct ElementCopies {
   }
   __device__ void key(const Work<P> &work, int tile, int stage, char *to,
                       char *barrier) const {
-    if (shape::maskBytes() != 0 && uniform(warp()) == 0) {
+    if (P::hasMask() && uniform(warp()) == 0) {
       unsigned words[P::kMaskWords];
       readMask(call, work, tile, words);
       writeMask<P>(words, shared, stage);
@@ -329,10 +297,7 @@ private:
                            int64_t stride, int size, char *to,
                            char *barrier) const {
     copyTile<P::kKeys, columns>(to, size, barrier, [&](int row) {
-      const int key = tile * P::kKeys + row;
-      const int64_t line = int64_t(work.batch) * shape::keyCapacity() + key;
-      const char *from = base + 2 * (line * stride + work.keyHead * size);
-      return key < call.keyLength ? from : nullptr;
+      return work.findKey(base, stride, size, tile * P::kKeys + row);
     });
   }
   /// `locate` gives the address of a row, or null for zeros.
@@ -359,6 +324,7 @@ struct Producer {
   char *shared;
   Barriers<P> barriers;
   Copies copies;
+  const Items<P> &items;
   Ring keyRing = {}, valueRing = {};
 
   __device__ void loadKey(const Work<P> &work, int tile) {
@@ -376,8 +342,8 @@ struct Producer {
     valueRing.advance();
   }
   __device__ void run() {
-    for (int round = 0; hasItem<P>(round); ++round) {
-      const Work<P> work(call, getItem(round));
+    Work<P> work;
+    for (int round = 0; items.get(round, work); ++round) {
       tp_mbarrier_wait(barriers.queryEmpty(), round % 2 ^ 1);
       copies.query(work, shared, barriers.queryFull());
       if (work.firstTile >= work.endTile)
@@ -395,10 +361,11 @@ struct Producer {
 /// A warp that writes the masks of the tiles of keys that boxes bring.
 template <typename P>
 __device__ inline void produceMasks(const Arguments &call, char *shared,
-                                    Barriers<P> barriers) {
+                                    Barriers<P> barriers,
+                                    const Items<P> &items) {
   Ring ring;
-  for (int round = 0; hasItem<P>(round); ++round) {
-    const Work<P> work(call, getItem(round));
+  Work<P> work;
+  for (int round = 0; items.get(round, work); ++round)
     for (int tile = work.endTile - 1; tile >= work.firstTile; --tile) {
       unsigned words[P::kMaskWords];
       readMask(call, work, tile, words);
@@ -408,7 +375,6 @@ __device__ inline void produceMasks(const Arguments &call, char *shared,
         tp_mbarrier_arrive(barriers.keyFull(ring.stage));
       ring.advance();
     }
-  }
 }
 
 } // namespace attention

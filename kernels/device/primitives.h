@@ -99,6 +99,14 @@ __device__ inline T shuffleXor(T value, int mask) {
 __device__ inline int uniform(int value) {
   return __nvvm_shfl_sync_idx_i32(-1, value, 0, 0x1f);
 }
+/// The value of lane `from`, and of the lane `distance` below (of the lowest
+/// lanes, their own). All threads of the warp take part.
+__device__ inline int shuffleFrom(int value, int from) {
+  return __nvvm_shfl_sync_idx_i32(-1, value, from, 0x1f);
+}
+__device__ inline int shuffleUp(int value, int distance) {
+  return __nvvm_shfl_sync_up_i32(-1, value, distance, 0);
+}
 /// Orders the memory accesses of the warp's threads.
 __device__ inline void __syncwarp() { __nvvm_bar_warp_sync(-1); }
 
