@@ -21,8 +21,7 @@ template <typename Chunk>
 __device__ void copyRow(char *to, const char *from, int chunk, int stride) {
 #pragma unroll 1
   for (int i = chunk; i < shape::rowBytes() / int(sizeof(Chunk)); i += stride)
-    reinterpret_cast<Chunk *>(to)[i] =
-        reinterpret_cast<const Chunk *>(from)[i];
+    reinterpret_cast<Chunk *>(to)[i] = reinterpret_cast<const Chunk *>(from)[i];
 }
 
 __device__ bool isWritten(const int32_t *cells, int cell) {

@@ -46,12 +46,13 @@ TP_PRIMITIVE void tp_wgmma_commit();
 
 /// For `count` accumulators a thread: tp_wgmma_wait_<pending>_<count>
 /// waits until at most `pending` groups run, after which the accumulators may
-/// be read; tp_hold_<count> has the assembler compute `registers` before what
-/// follows, and does nothing else.
+/// be read. tp_hold_<count> and tp_hold_words_<count> have the assembler compute
+/// `registers` before what follows, and do nothing else.
 #define TP_DECLARE_WAIT(count)                                                 \
   TP_PRIMITIVE void tp_wgmma_wait_0_##count(float *accumulators);              \
   TP_PRIMITIVE void tp_wgmma_wait_1_##count(float *accumulators);              \
-  TP_PRIMITIVE void tp_hold_##count(float *registers);
+  TP_PRIMITIVE void tp_hold_##count(float *registers);                         \
+  TP_PRIMITIVE void tp_hold_words_##count(uint32_t *registers);
 
 /// tp_wgmma_ss_<type>_<columns>: d = a bᵀ, or d + a bᵀ if `adds`; a [64, 16] and
 /// b [columns, 16] in shared memory, by descriptors, the reduction along rows.
@@ -114,7 +115,13 @@ TP_PRIMITIVE void tp_copy_box_4(char *to, const char *map, char *barrier, int x0
 TP_PRIMITIVE void tp_copy_box_5(char *to, const char *map, char *barrier, int x0,
                                 int x1, int x2, int x3, int x4);
 
-TP_DECLARE_WAIT(16)
+/// The number, of which the compiler knows nothing.
+TP_PRIMITIVE int tp_opaque(int value);
+
+/// Two numbers rounded to nearest, ties to even; `low` in the lower half.
+TP_PRIMITIVE uint32_t tp_pack_bf16(float low, float high);
+TP_PRIMITIVE uint32_t tp_pack_f16(float low, float high);
+
 TP_DECLARE_WAIT(32)
 TP_DECLARE_WAIT(64)
 TP_DECLARE_WGMMA(bf16, 64)
@@ -168,8 +175,10 @@ TP_WGMMA(F16, f16, 128)
   }                                                                            \
   __device__ inline void hold(float (&registers)[count]) {                     \
     tp_hold_##count(registers);                                                \
+  }                                                                            \
+  __device__ inline void hold(uint32_t (&registers)[count]) {                  \
+    tp_hold_words_##count(registers);                                          \
   }
-TP_WAIT(16)
 TP_WAIT(32)
 TP_WAIT(64)
 
@@ -180,7 +189,16 @@ __device__ inline void beginMap(F16, char *map, const void *base, int rank) {
   tp_tensor_map_begin_f16(map, base, rank);
 }
 
+/// Two numbers rounded, `low` in the lower half.
+__device__ inline uint32_t pack(Bf16, float low, float high) {
+  return tp_pack_bf16(low, high);
+}
+__device__ inline uint32_t pack(F16, float low, float high) {
+  return tp_pack_f16(low, high);
+}
+
 inline constexpr int kMapBytes = 128;
+inline constexpr int kAlignment = 1024; ///< of panels in shared memory
 inline constexpr int kWarpgroup = 128; ///< threads
 
 } // namespace hopper

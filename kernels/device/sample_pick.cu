@@ -193,15 +193,14 @@ __device__ void Pick::write(int32_t *tokenOut, float *logprobOut) {
   restrictByRank();
   restrictByWeight();
   DrawnToken drawn = drawToken();
-  bool isKnown = isFinite(maximum) && size >= 1 && !isUnknown &&
-                 drawn.token != kNoToken;
+  bool isKnown =
+      isFinite(maximum) && size >= 1 && !isUnknown && drawn.token != kNoToken;
   if (threadIdx.x != 0)
     return;
   *tokenOut = isKnown ? drawn.token : -1;
   *logprobOut = 0;
   if (isKnown) {
-    double lse =
-        double(maximum) + math64::log(sumOfBlocks(TPRT_RECORD_SUM, 1));
+    double lse = double(maximum) + math64::log(sumOfBlocks(TPRT_RECORD_SUM, 1));
     *logprobOut = double(drawn.logit) - lse;
   }
 }

@@ -111,8 +111,7 @@ __device__ void Record::findLargest() {
       return;
     ++own.numFinite;
     int token = first + i;
-    own.drawn =
-        better(own.drawn, {draw.getScore(logit, token), token, logit});
+    own.drawn = better(own.drawn, {draw.getScore(logit, token), token, logit});
   });
   largest = reduceBlock(
       own, none, shared.largest, [](const Largest &a, const Largest &b) {

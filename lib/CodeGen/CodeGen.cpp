@@ -20,6 +20,19 @@
 
 using namespace tp;
 
+namespace {
+/// Finds what is shared memory where addresses went through functions, which is
+/// so in kernels written in CUDA C++ alone.
+struct InferAddressSpaces : llvm::PassInfoMixin<InferAddressSpaces> {
+  llvm::PreservedAnalyses run(llvm::Function &function,
+                              llvm::FunctionAnalysisManager &analyses) {
+    if (!function.hasFnAttribute(deviceSourceAttrName))
+      return llvm::PreservedAnalyses::all();
+    return llvm::InferAddressSpacesPass().run(function, analyses);
+  }
+};
+} // namespace
+
 void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine,
                   Passes passes) {
   // The search for checksums in loops walks shared sub-expressions again and
@@ -45,12 +58,10 @@ void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine,
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   const auto level = llvm::OptimizationLevel::O2;
   llvm::ModulePassManager manager;
-  // Shared memory whose address went through a function is known as such.
-  if (machine.getTargetTriple().isNVPTX())
-    builder.registerScalarOptimizerLateEPCallback(
-        [](llvm::FunctionPassManager &manager, llvm::OptimizationLevel) {
-          manager.addPass(llvm::InferAddressSpacesPass());
-        });
+  builder.registerScalarOptimizerLateEPCallback(
+      [](llvm::FunctionPassManager &manager, llvm::OptimizationLevel) {
+        manager.addPass(InferAddressSpaces());
+      });
   if (passes == Passes::Default)
     manager = builder.buildPerModuleDefaultPipeline(level);
   else

@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Chooses the artifact's machine code for the device, or its PTX, and finds all
-// kernels in it.
+// kernels in it. Where the artifact has an image for the very architecture, the
+// kernels in that take the place of the portable ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,21 +28,33 @@ public:
   /// Starts kernels[id]; `arguments` holds one eight-byte slot per parameter.
   Status launch(int64_t id, void *arguments, CUstream stream) const;
 
-  /// The section that was taken.
-  const std::string &section() const { return chosen; }
-
 private:
+  /// A kernel as it is started.
+  struct Loaded {
+    CUfunction function;
+    const KernelLaunch *launch;
+  };
+  Expected<CUlibrary> loadLibrary(const CudaDevice &device,
+                                  const Program &program,
+                                  const std::string &section);
+  Expected<Loaded> find(const CudaDevice &device, CUlibrary made,
+                        const Kernel &kernel, const KernelLaunch &launch,
+                        const std::string &section) const;
+
   const Driver *cuda = nullptr;
   const Manifest *manifest = nullptr;
-  LoadedLibrary library;
-  std::vector<CUfunction> functions; ///< by position in Manifest::kernels
-  std::string chosen;
+  std::vector<LoadedLibrary> libraries;
+  std::vector<Loaded> kernels; ///< by position in Manifest::kernels
 };
 
 /// The section of `program` for a device of this compute capability, without
 /// `kernels.`: `sm_90`, or `ptx`.
 Expected<std::string> chooseKernels(const Program &program, int major,
                                     int minor);
+
+/// The image of `manifest` for a device of exactly this compute capability, as
+/// `sm_90a`; empty if it has none.
+std::string chooseImage(const Manifest &manifest, int major, int minor);
 
 } // namespace tprt
 

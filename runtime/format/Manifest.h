@@ -174,12 +174,19 @@ struct Gemm {
   bool xTransposed; ///< x laid out [k, m]
 };
 
-/// A generated kernel. The launch geometry is of device code alone.
-struct Kernel {
-  std::string name; ///< for the timeline; device code: its symbol comes first
+/// How a kernel of device code is started.
+struct KernelLaunch {
   std::array<int64_t, 3> grid{}, block{}; ///< x, y, z
   int64_t sharedBytes = 0;                ///< dynamic shared memory
-  int64_t arguments = 0;                  ///< eight-byte parameters
+};
+
+/// A kernel. Only that of device code is launched.
+struct Kernel {
+  std::string name; ///< for the timeline; device code: its symbol comes first
+  KernelLaunch launch;
+  int64_t arguments = 0; ///< eight-byte parameters
+  /// What devices of some architectures start in its place.
+  std::map<std::string, KernelLaunch> images;
 
   /// `name` up to the first space.
   std::string symbol() const { return name.substr(0, name.find(' ')); }
@@ -279,6 +286,8 @@ struct Training {
 struct Manifest {
   Device device = Device::Cpu;
   std::vector<std::string> architectures; ///< with machine code: sm_90, ...
+  /// Architectures with kernels of their own for some kernels: sm_90a, ...
+  std::vector<std::string> images;
   std::string producer, modelName, architecture, triple;
   std::vector<std::string> features;
   Mesh mesh;

@@ -55,6 +55,11 @@ public:
         target["architectures"].fail("expected none for device 'cpu'");
       manifest.architectures = target["architectures"].strings();
     }
+    if (target.has("images")) {
+      if (!isDevice())
+        target["images"].fail("expected none for device 'cpu'");
+      manifest.images = target["images"].strings();
+    }
     manifest.triple = target["triple"].string();
     manifest.features = target["features"].strings();
     target.end();
@@ -110,13 +115,21 @@ private:
 
   void parseKernel(const Cursor &cursor, Kernel &kernel) {
     kernel.name = cursor["name"].string();
-    if (isDevice())
-      parseLaunch(cursor, kernel);
-  }
-
-  static void parseLaunch(const Cursor &cursor, Kernel &kernel) {
+    if (!isDevice())
+      return;
     if (kernel.symbol().empty())
       cursor["name"].fail("expected a symbol first, got '", kernel.name, "'");
+    parseLaunch(cursor, kernel.launch);
+    kernel.arguments = cursor["arguments"].integer(0, 1024);
+    if (!cursor.has("images"))
+      return;
+    for (const auto &[image, launch] : cursor["images"].items("launch")) {
+      parseLaunch(launch, kernel.images[image]);
+      launch.end();
+    }
+  }
+
+  static void parseLaunch(const Cursor &cursor, KernelLaunch &launch) {
     // Limits of the CUDA programming model.
     auto sizes = [&](const char *key, std::array<int64_t, 3> most) {
       std::vector<Cursor> items = cursor[key].list(3, "[x, y, z]");
@@ -125,13 +138,12 @@ private:
         result[i] = items[i].integer(1, most[i]);
       return result;
     };
-    kernel.grid = sizes("grid", {(int64_t(1) << 31) - 1, 65535, 65535});
-    kernel.block = sizes("block", {1024, 1024, 64});
-    int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+    launch.grid = sizes("grid", {(int64_t(1) << 31) - 1, 65535, 65535});
+    launch.block = sizes("block", {1024, 1024, 64});
+    int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
     if (threads > 1024)
       cursor["block"].fail("expected at most 1024 threads, got ", threads);
-    kernel.sharedBytes = cursor["shared_bytes"].integer(0, 227 * 1024);
-    kernel.arguments = cursor["arguments"].integer(0, 1024);
+    launch.sharedBytes = cursor["shared_bytes"].integer(0, 227 * 1024);
   }
 
   void parseAxis(const Cursor &cursor, Mesh::Axis &axis) {

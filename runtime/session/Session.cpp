@@ -134,6 +134,8 @@ Status Session::checkKernels() const {
     wanted.push_back("kernels.ptx");
     for (const std::string &name : manifest_.architectures)
       wanted.push_back("kernels." + name);
+    for (const std::string &image : manifest_.images)
+      wanted.push_back("kernels." + image + ".ptx");
   }
   for (const std::string &name : wanted)
     if (!program.kernels.count(name))
@@ -141,12 +143,10 @@ Status Session::checkKernels() const {
   for (const auto &[name, bytes] : program.kernels)
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end())
       return userError(where, ": unknown section '", name, "'");
-  if (onDevice) {
-    std::string_view ptx = program.kernels.at("kernels.ptx");
-    if (ptx.empty() || ptx.back() != '\0')
-      return userError(where, ": section 'kernels.ptx': expected a "
-                              "null-terminated text");
-  }
+  for (const auto &[name, bytes] : program.kernels)
+    if (name.ends_with("ptx") && (bytes.empty() || bytes.back() != '\0'))
+      return userError(where, ": section '", name,
+                       "': expected a null-terminated text");
   return {};
 }
 

@@ -118,4 +118,19 @@ TEST(CudaLibraries, ImageForADevice) {
             "the artifact has kernels as ptx, sm_100, sm_80, sm_86, sm_90");
   program.kernels.erase("kernels.sm_80");
   EXPECT_EQ(chosen(8, 0), "ptx");
+  // Kernels of one architecture are no machine code for its family.
+  program.kernels["kernels.sm_90a"] = program.kernels["kernels.sm_90a.ptx"] =
+      "";
+  program.kernels.erase("kernels.sm_90");
+  EXPECT_EQ(chosen(9, 0), "ptx");
+}
+
+TEST(CudaLibraries, KernelsOfOneArchitecture) {
+  Manifest manifest;
+  EXPECT_EQ(chooseImage(manifest, 9, 0), "");
+  manifest.images = {"sm_90a", "sm_100a"};
+  EXPECT_EQ(chooseImage(manifest, 9, 0), "sm_90a");
+  EXPECT_EQ(chooseImage(manifest, 10, 0), "sm_100a");
+  for (auto [major, minor] : {std::pair(8, 0), {9, 1}, {10, 3}, {12, 0}})
+    EXPECT_EQ(chooseImage(manifest, major, minor), "") << major << "." << minor;
 }

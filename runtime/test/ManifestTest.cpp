@@ -182,6 +182,8 @@ TEST(Manifest, RefusalsOfValues) {
   const Fault faults[] = {
       {"/target/architectures", "[\"sm_80\"]",
        "manifest.target.architectures: expected none for device 'cpu'"},
+      {"/target/images", "[\"sm_90a\"]",
+       "manifest.target.images: expected none for device 'cpu'"},
       {"/mesh/axes", "4", "manifest.mesh.axes: expected a list, got number"},
       {"/mesh/axes/0/size", "65536",
        "manifest.mesh.axes: expected at most 65536 ranks, got 262144"},
@@ -386,8 +388,25 @@ TEST(Manifest, RefusalsOfKernels) {
        "manifest.kernels[0].grid: expected [x, y, z], got 1 items"},
       {"/kernels/0/block", "[64, 32, 1]",
        "manifest.kernels[0].block: expected at most 1024 threads, got 2048"},
+      {"/kernels/0/images", "{\"sm_90a\": {\"grid\": [1, 1, 1]}}",
+       "manifest.kernels[0].images: launch 'sm_90a': missing key 'block'"},
   };
   expectRefusals(deviceManifest(), faults);
+}
+
+TEST(Manifest, KernelsOfOneArchitecture) {
+  json device = deviceManifest();
+  json launch{
+      {"grid", {7, 1, 1}}, {"block", {384, 1, 1}}, {"shared_bytes", 64}};
+  device["target"]["images"] = {"sm_90a"};
+  device["kernels"][0]["images"] = {{"sm_90a", launch}};
+  auto manifest = Manifest::parse(device.dump());
+  ASSERT_TRUE(bool(manifest)) << manifest.status().message();
+  EXPECT_EQ(manifest->images, std::vector<std::string>{"sm_90a"});
+  const KernelLaunch &own = manifest->kernels[0].images.at("sm_90a");
+  EXPECT_EQ(own.grid[0], 7);
+  EXPECT_EQ(own.block[0], 384);
+  EXPECT_EQ(own.sharedBytes, 64);
 }
 
 TEST(Manifest, ScalesOfDevices) {

@@ -36,6 +36,9 @@ enum class Passes {
 void optimise(llvm::Module &module, llvm::TargetMachine &machine,
               Passes passes);
 
+/// On functions of LLVM IR that come from kernels/device.
+inline constexpr llvm::StringLiteral deviceSourceAttrName = "tp-device-source";
+
 /// Replaces the file at `path`, when all is written.
 std::error_code writeFile(llvm::StringRef path, llvm::StringRef bytes);
 

@@ -24,7 +24,9 @@ using namespace tp;
 
 ArrayRef<KernelFamily> tp::getKernelFamilies() {
 #define TP_FAMILY(function, choose)                                            \
-  {#function, abiKinds[TPRT_SLOT_##function], choose}
+  {                                                                            \
+    #function, abiKinds[TPRT_SLOT_##function], choose                          \
+  }
   static constexpr KernelFamily families[] = {
       TP_FAMILY(cache_write, chooseCacheWrite),
       TP_FAMILY(embedding_backward, chooseEmbeddingBackward),
@@ -81,10 +83,10 @@ void Binder::declare(Operation *op, const KernelFamily &family,
   if (choice.scratchBytes)
     parameters.push_back(pointer);
   for (const FamilyKernel &kernel : choice.kernels) {
-    Operation *declared = declareKernel(
-        getOrCreateKernelsModule(module), op->getLoc(),
-        (name + kernel.suffix).str(), parameters, kernel.launch,
-        {kernel.source, kernel.entry, getShape(choice)});
+    Operation *declared =
+        declareKernel(getOrCreateKernelsModule(module), op->getLoc(),
+                      (name + kernel.suffix).str(), parameters, kernel.launch,
+                      {kernel.source, kernel.entry, getShape(choice)});
     for (const KernelImage &image : kernel.images)
       addKernelImage(declared, image);
   }

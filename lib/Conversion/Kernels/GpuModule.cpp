@@ -74,13 +74,14 @@ LLVM::LLVMFuncOp tp::declareKernel(gpu::GPUModuleOp module, Location loc,
                                    const Launch &launch,
                                    const DeviceEntry &entry) {
   auto builder = OpBuilder::atBlockEnd(module.getBody());
-  auto type = LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(builder.getContext()),
-      llvm::to_vector(parameters));
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
+                                  llvm::to_vector(parameters));
   auto kernel = LLVM::LLVMFuncOp::create(builder, loc, name, type);
   writeLaunch(kernel, launch);
-  kernel->setAttr(deviceEntryAttrName,
-                  writeEntry(builder, entry).getDictionary(builder.getContext()));
+  kernel->setAttr(
+      deviceEntryAttrName,
+      writeEntry(builder, entry).getDictionary(builder.getContext()));
   return kernel;
 }
 
@@ -153,9 +154,8 @@ SmallVector<KernelImage, 0> tp::getKernelImages(Operation *kernel) {
     std::optional<DeviceEntry> entry = readEntry(fields);
     if (!entry)
       continue;
-    std::optional<Launch> launch =
-        readLaunch(fields.get("grid"), fields.get("block"),
-                   fields.get("shared_bytes"));
+    std::optional<Launch> launch = readLaunch(
+        fields.get("grid"), fields.get("block"), fields.get("shared_bytes"));
     if (launch)
       images.push_back({named.getName().str(), *entry, *launch});
   }

@@ -410,6 +410,12 @@ static json::Object describeTraining(ModuleOp module, DictionaryAttr training) {
   return object;
 }
 
+static void describeLaunch(const Launch &launch, json::Object &fields) {
+  fields["grid"] = getShape(launch.grid);
+  fields["block"] = getShape(launch.block);
+  fields["shared_bytes"] = launch.sharedBytes;
+}
+
 /// `definition` is null for the kernel of a library's operation, which is
 /// defined by that alone.
 static json::Object describeKernel(const KernelEntry &entry,
@@ -419,10 +425,16 @@ static json::Object describeKernel(const KernelEntry &entry,
     if (auto label = definition->getAttrOfType<StringAttr>(labelAttrName))
       kernel["name"] = entry.name + " " + label.getValue().str();
   if (launches) {
-    kernel["grid"] = getShape(entry.launch.grid);
-    kernel["block"] = getShape(entry.launch.block);
-    kernel["shared_bytes"] = entry.launch.sharedBytes;
+    describeLaunch(entry.launch, kernel);
     kernel["arguments"] = entry.arguments;
+    json::Object images;
+    for (const KernelImage &image : entry.images) {
+      json::Object launch;
+      describeLaunch(image.launch, launch);
+      images[image.image] = std::move(launch);
+    }
+    if (!images.empty())
+      kernel["images"] = std::move(images);
   }
   return kernel;
 }

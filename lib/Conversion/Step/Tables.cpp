@@ -49,6 +49,7 @@ LogicalResult Tables::addKernel(Operation *user, StringRef name) {
              << " with tp.grid and tp.block";
     entry.launch = *launch;
     entry.arguments = kernel.getNumArguments();
+    entry.images = getKernelImages(kernel);
   }
   kernels.push_back(entry);
   return success();

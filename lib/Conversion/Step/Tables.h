@@ -31,6 +31,7 @@ struct KernelEntry {
   std::string name;
   Launch launch;         ///< on a device
   int64_t arguments = 0; ///< on a device
+  llvm::SmallVector<KernelImage, 0> images = {};
 };
 
 struct ParameterEntry {

@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One PTX serves every device from sm_80 on; the assembler makes the best of it
-// for each architecture.
+// for each architecture. Kernels that an architecture has for itself are
+// modules of their own beside it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +36,13 @@
 using namespace mlir;
 using namespace tp;
 
+/// The architecture of portable kernels.
+static constexpr StringLiteral portableArchitecture = "sm_80";
+/// The named metadata of a module whose kernels are of an image.
+static constexpr StringLiteral imageMetadataName = "tp.image";
+
 static std::unique_ptr<llvm::TargetMachine>
-makeDeviceMachine(std::string &error) {
+makeDeviceMachine(StringRef image, std::string &error) {
 #if LLVM_HAS_NVPTX_TARGET
   static bool initialised = [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -55,8 +61,24 @@ makeDeviceMachine(std::string &error) {
   // Products and sums may share one rounding.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple, "sm_80", "+ptx80", options, std::nullopt, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+      triple, image.empty() ? StringRef(portableArchitecture) : image,
+      // tensormap.replace is of PTX 8.3.
+      image.empty() ? "+ptx80" : "+ptx83",
+      options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+static void setImage(llvm::Module &module, StringRef image) {
+  llvm::LLVMContext &context = module.getContext();
+  module.getOrInsertNamedMetadata(imageMetadataName)
+      ->addOperand(
+          llvm::MDNode::get(context, llvm::MDString::get(context, image)));
+}
+
+static StringRef getImage(const llvm::Module &module) {
+  const llvm::NamedMDNode *node = module.getNamedMetadata(imageMetadataName);
+  if (!node || node->getNumOperands() == 0)
+    return "";
+  return cast<llvm::MDString>(node->getOperand(0)->getOperand(0))->getString();
 }
 
 llvm::Expected<std::string> tp::makePtx(llvm::StringRef bitcode) {
@@ -66,7 +88,8 @@ llvm::Expected<std::string> tp::makePtx(llvm::StringRef bitcode) {
   if (!module)
     return module.takeError();
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = makeDeviceMachine(error);
+  std::unique_ptr<llvm::TargetMachine> machine =
+      makeDeviceMachine(getImage(**module), error);
   if (!machine)
     return llvm::createStringError("no code generator for NVPTX: " + error);
   if ((*module)->getTargetTriple() != machine->getTargetTriple())
@@ -92,7 +115,10 @@ llvm::Expected<std::string> tp::makePtx(llvm::StringRef bitcode) {
 
 std::string DeviceCode::getResourcesAsJson() const {
   llvm::json::Object kernels;
-  for (const Cubin &cubin : cubins)
+  llvm::json::Array warnings;
+  auto add = [&](const Cubin &cubin) {
+    for (const std::string &warning : cubin.warnings)
+      warnings.push_back(cubin.architecture + ": " + warning);
     for (const auto &[name, used] : cubin.kernels) {
       llvm::json::Value &kernel =
           kernels.try_emplace(name, llvm::json::Object()).first->second;
@@ -103,10 +129,16 @@ std::string DeviceCode::getResourcesAsJson() const {
                              {"spill_loads", used.spillLoads},
                              {"stack", used.stack}};
     }
+  };
+  llvm::for_each(cubins, add);
+  for (const DeviceImage &image : images)
+    if (image.cubin)
+      add(*image.cubin);
   std::string release = ptxas.empty() ? "" : getPtxasRelease(ptxas);
   llvm::json::Value root = llvm::json::Object{
       {"ptxas", release.empty() ? llvm::json::Value(nullptr) : release},
-      {"kernels", std::move(kernels)}};
+      {"kernels", std::move(kernels)},
+      {"warnings", std::move(warnings)}};
   std::string text;
   llvm::raw_string_ostream(text) << llvm::formatv("{0:2}\n", root);
   return text;
@@ -116,8 +148,16 @@ void DeviceCode::describe(llvm::json::Object &target) const {
   llvm::json::Array architectures;
   for (const Cubin &cubin : cubins)
     architectures.push_back(cubin.architecture);
+  llvm::json::Array imageNames;
+  for (const DeviceImage &image : images) {
+    imageNames.push_back(image.name);
+    if (image.cubin)
+      architectures.push_back(image.name);
+  }
   target["device"] = "cuda";
   target["architectures"] = std::move(architectures);
+  if (!imageNames.empty())
+    target["images"] = std::move(imageNames);
 }
 
 std::vector<NamedBytes> DeviceCode::getSections() const {
@@ -125,6 +165,12 @@ std::vector<NamedBytes> DeviceCode::getSections() const {
   std::vector<NamedBytes> sections{{"kernels.ptx", ptx + '\0'}};
   for (const Cubin &cubin : cubins)
     sections.push_back({"kernels." + cubin.architecture, cubin.code});
+  for (const DeviceImage &image : images) {
+    std::string name = "kernels." + image.name;
+    sections.push_back({name + ".ptx", image.ptx + '\0'});
+    if (image.cubin)
+      sections.push_back({name, image.cubin->code});
+  }
   return sections;
 }
 
@@ -134,17 +180,70 @@ std::vector<NamedBytes> DeviceCode::getFiles() const {
                                 {"kernels.json", getResourcesAsJson()}};
   for (const Cubin &cubin : cubins)
     files.push_back({"kernels." + cubin.architecture + ".cubin", cubin.code});
+  for (const DeviceImage &image : images) {
+    std::string name = "kernels." + image.name;
+    files.push_back({name + ".bc", image.bitcode});
+    files.push_back({name + ".ptx", image.ptx});
+    if (image.cubin)
+      files.push_back({name + ".cubin", image.cubin->code});
+  }
   return files;
 }
 
-FailureOr<std::string> tp::makeBitcode(ModuleOp program) {
-  auto kernels = program.lookupSymbol<gpu::GPUModuleOp>("kernels");
+/// The image of this name that a kernel has, if any.
+static std::optional<KernelImage> findImage(Operation *kernel, StringRef name) {
+  for (KernelImage &image : getKernelImages(kernel))
+    if (image.image == name)
+      return std::move(image);
+  return std::nullopt;
+}
+
+/// Gives each kernel the body that `kind` says, or removes it.
+static LogicalResult bindKernels(gpu::GPUModuleOp kernels, llvm::Module &module,
+                                 const BitcodeKind &kind) {
+  for (FunctionOpInterface kernel : getDeviceKernels(kernels)) {
+    llvm::Function *function = module.getFunction(kernel.getName());
+    std::optional<DeviceEntry> entry = getDeviceEntry(kernel);
+    std::optional<Launch> launch = getLaunch(kernel);
+    if (std::optional<KernelImage> own = findImage(kernel, kind.image)) {
+      function->deleteBody();
+      entry = own->entry;
+      launch = own->launch;
+    } else if (!kind.isWhole) {
+      function->eraseFromParent();
+      continue;
+    }
+    if (!entry)
+      continue;
+    if (llvm::Error error =
+            bindDeviceKernel(module, kernel.getName(), *entry, *launch))
+      return kernel.emitError(llvm::toString(std::move(error)));
+  }
+  return success();
+}
+
+SmallVector<std::string> tp::findImages(ModuleOp program) {
+  SmallVector<std::string> names;
+  auto kernels = program.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName);
+  if (!kernels)
+    return names;
+  for (FunctionOpInterface kernel : getDeviceKernels(kernels))
+    for (const KernelImage &image : getKernelImages(kernel))
+      if (!llvm::is_contained(names, image.image))
+        names.push_back(image.image);
+  return names;
+}
+
+FailureOr<std::string> tp::makeBitcode(ModuleOp program,
+                                       const BitcodeKind &kind) {
+  auto kernels = program.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName);
   if (!kernels)
     return program.emitError(
         "expected gpu.module @kernels, as the lower stage makes it for a "
         "device");
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = makeDeviceMachine(error);
+  std::unique_ptr<llvm::TargetMachine> machine =
+      makeDeviceMachine(kind.image, error);
   if (!machine)
     return kernels.emitError("no code generator for NVPTX: ") << error;
   llvm::LLVMContext context;
@@ -154,11 +253,10 @@ FailureOr<std::string> tp::makeBitcode(ModuleOp program) {
     return failure();
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
-  for (FunctionOpInterface kernel : getDeviceKernels(kernels))
-    if (std::optional<DeviceEntry> entry = getDeviceEntry(kernel))
-      if (llvm::Error error = bindDeviceKernel(*module, kernel.getName(), *entry,
-                                               *getLaunch(kernel)))
-        return kernel.emitError(llvm::toString(std::move(error)));
+  if (failed(bindKernels(kernels, *module, kind)))
+    return failure();
+  if (!kind.image.empty())
+    setImage(*module, kind.image);
   for (llvm::Function &function : *module) {
     if (!function.isDeclaration())
       function.addFnAttr(llvm::Attribute::NoUnwind);
@@ -216,24 +314,78 @@ static llvm::Expected<bool> giveRegisters(std::string &bitcode,
   return changed;
 }
 
-FailureOr<DeviceCode>
-tp::compileDevice(ModuleOp module, const CudaArchitectures &architectures) {
-  FailureOr<std::string> bitcode = makeBitcode(module);
-  if (failed(bitcode))
-    return failure();
-  DeviceCode code;
-  code.bitcode = std::move(*bitcode);
-  auto report = [&](llvm::Error error) {
-    return module.emitError() << llvm::toString(std::move(error));
+/// Machine code of the portable kernels. What spills is given more registers,
+/// and all is made again.
+static llvm::Error assemblePortable(DeviceCode &code,
+                                    ArrayRef<std::string> architectures,
+                                    function_ref<void(StringRef)> onUnknown) {
+  auto assemble = [&]() -> llvm::Error {
+    auto cubins = assemblePtx(code.ptxas, code.ptx, architectures, onUnknown);
+    if (!cubins)
+      return cubins.takeError();
+    code.cubins = std::move(*cubins);
+    return llvm::Error::success();
   };
-  auto print = [&]() -> LogicalResult {
-    llvm::Expected<std::string> ptx = makePtx(code.bitcode);
-    if (!ptx)
-      return report(ptx.takeError());
-    code.ptx = std::move(*ptx);
+  if (llvm::Error error = assemble())
+    return error;
+  llvm::StringSet<> spilling = findSpilling(code.cubins);
+  if (spilling.empty())
+    return llvm::Error::success();
+  llvm::Expected<bool> changed = giveRegisters(code.bitcode, spilling);
+  if (!changed)
+    return changed.takeError();
+  if (!*changed)
+    return llvm::Error::success();
+  llvm::Expected<std::string> ptx = makePtx(code.bitcode);
+  if (!ptx)
+    return ptx.takeError();
+  code.ptx = std::move(*ptx);
+  // What is left out has been said.
+  auto ignore = [](StringRef) {};
+  if (onUnknown)
+    onUnknown = ignore;
+  return assemble();
+}
+
+/// Whether a device for which machine code is made can run kernels of `image`,
+/// which is for the very architecture: "sm_90a" for "sm_90".
+static bool isWanted(StringRef image, const CudaArchitectures &architectures) {
+  return llvm::is_contained(architectures.names, image.drop_back());
+}
+
+/// Bitcode and PTX of the portable kernels, and of the images that some device
+/// of `architectures` runs.
+static LogicalResult printKernels(ModuleOp module, DeviceCode &code,
+                                  const CudaArchitectures &architectures) {
+  auto print = [&](const BitcodeKind &kind, std::string &bitcode,
+                   std::string &ptx) -> LogicalResult {
+    FailureOr<std::string> made = makeBitcode(module, kind);
+    if (failed(made))
+      return failure();
+    bitcode = std::move(*made);
+    llvm::Expected<std::string> text = makePtx(bitcode);
+    if (!text)
+      return module.emitError() << llvm::toString(text.takeError());
+    ptx = std::move(*text);
     return success();
   };
-  if (failed(print()))
+  if (failed(print({}, code.bitcode, code.ptx)))
+    return failure();
+  for (const std::string &name : findImages(module)) {
+    if (!isWanted(name, architectures))
+      continue;
+    DeviceImage &image = code.images.emplace_back();
+    image.name = name;
+    if (failed(print({name, /*isWhole=*/false}, image.bitcode, image.ptx)))
+      return failure();
+  }
+  return success();
+}
+
+FailureOr<DeviceCode>
+tp::compileDevice(ModuleOp module, const CudaArchitectures &architectures) {
+  DeviceCode code;
+  if (failed(printKernels(module, code, architectures)))
     return failure();
   if (architectures.names.empty())
     return code;
@@ -258,28 +410,18 @@ tp::compileDevice(ModuleOp module, const CudaArchitectures &architectures) {
   llvm::function_ref<void(StringRef)> onUnknown = leaveOut;
   if (architectures.isExplicit)
     onUnknown = nullptr;
-  auto assemble = [&]() -> LogicalResult {
-    auto cubins = assemblePtx(*ptxas, code.ptx, architectures.names, onUnknown);
+  auto report = [&](llvm::Error error) {
+    return module.emitError() << llvm::toString(std::move(error));
+  };
+  if (llvm::Error error =
+          assemblePortable(code, architectures.names, onUnknown))
+    return report(std::move(error));
+  for (DeviceImage &image : code.images) {
+    auto cubins = assemblePtx(code.ptxas, image.ptx, {image.name}, onUnknown);
     if (!cubins)
       return report(cubins.takeError());
-    code.cubins = std::move(*cubins);
-    return success();
-  };
-  if (failed(assemble()))
-    return failure();
-  llvm::StringSet<> spilling = findSpilling(code.cubins);
-  if (spilling.empty())
-    return code;
-  llvm::Expected<bool> changed = giveRegisters(code.bitcode, spilling);
-  if (!changed)
-    return report(changed.takeError());
-  if (!*changed)
-    return code;
-  // What is left out has been said.
-  auto ignore = [](StringRef) {};
-  if (onUnknown)
-    onUnknown = ignore;
-  if (failed(print()) || failed(assemble()))
-    return failure();
+    if (!cubins->empty())
+      image.cubin = std::move(cubins->front());
+  }
   return code;
 }

@@ -11,7 +11,9 @@
 
 #include "tp/Target/Cuda/DeviceSources.h"
 
-#include "llvm/ADT/StringMap.h"
+#include "tp/CodeGen/CodeGen.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
@@ -123,8 +125,7 @@ static llvm::Error defineNumbers(llvm::Module &module, const DeviceEntry &entry,
   auto append = [&](StringRef name, int64_t value) {
     numbers.append(name, builder.getI64IntegerAttr(value));
   };
-  append("launch.threads",
-         launch.block[0] * launch.block[1] * launch.block[2]);
+  append("launch.threads", launch.block[0] * launch.block[1] * launch.block[2]);
   append("launch.gridX", launch.grid[0]);
   append("launch.gridY", launch.grid[1]);
   for (llvm::Function &function : module) {
@@ -173,12 +174,12 @@ static void makeKernel(llvm::Function &function, StringRef name,
   function.setName(name);
   function.setLinkage(llvm::GlobalValue::ExternalLinkage);
   function.removeFnAttr(llvm::Attribute::AlwaysInline);
+  function.addFnAttr(deviceSourceAttrName);
   // The assembler gives each thread as many registers as this leaves.
-  function.addFnAttr("nvvm.maxntid", llvm::formatv("{0},{1},{2}",
-                                                   launch.block[0],
-                                                   launch.block[1],
-                                                   launch.block[2])
-                                         .str());
+  function.addFnAttr("nvvm.maxntid",
+                     llvm::formatv("{0},{1},{2}", launch.block[0],
+                                   launch.block[1], launch.block[2])
+                         .str());
 }
 
 llvm::Error tp::bindDeviceKernel(llvm::Module &module, StringRef kernel,
@@ -253,12 +254,11 @@ llvm::Error tp::checkResolved(const llvm::Module &module) {
   for (const llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
-    for (const llvm::Instruction &instruction :
-         llvm::instructions(function)) {
+    for (const llvm::Instruction &instruction : llvm::instructions(function)) {
       std::string place = ("kernel '" + function.getName() + "'").str();
       if (const llvm::DebugLoc &location = instruction.getDebugLoc())
-        place += llvm::formatv(" ({0}:{1})",
-                               location->getFilename(), location.getLine())
+        place += llvm::formatv(" ({0}:{1})", location->getFilename(),
+                               location.getLine())
                      .str();
       if (isa<llvm::AllocaInst>(instruction))
         return llvm::createStringError(

@@ -125,6 +125,17 @@ static std::map<std::string, KernelResources> readFigures(llvm::StringRef log) {
   return kernels;
 }
 
+/// The lines on wgmma that is waited for too early.
+static std::vector<std::string> readWarnings(llvm::StringRef log) {
+  std::vector<std::string> warnings;
+  llvm::SmallVector<llvm::StringRef> lines;
+  log.split(lines, '\n');
+  for (llvm::StringRef line : lines)
+    if (llvm::Regex("C75[0-9][0-9]").match(line))
+      warnings.push_back(line.trim().str());
+  return warnings;
+}
+
 namespace {
 /// One run of the assembler.
 struct Run {
@@ -161,7 +172,8 @@ tp::assemblePtx(llvm::StringRef ptxas, llvm::StringRef ptx,
                                    error.message());
   for (std::unique_ptr<Run> &run : runs) {
     llvm::StringRef arguments[] = {
-        ptxas, "-v", "-O3", run->name, "-o", run->output.path, input.path};
+        ptxas,     "-v", "-O3", "-lineinfo", run->name, "-o", run->output.path,
+        input.path};
     std::optional<llvm::StringRef> redirects[] = {
         std::nullopt, run->log.path.str(), run->log.path.str()};
     run->process =
@@ -187,8 +199,8 @@ tp::assemblePtx(llvm::StringRef ptxas, llvm::StringRef ptx,
             (ptxas + " wrote no machine code for " + run->architecture).str();
         continue;
       }
-      cubins.push_back(
-          {run->architecture, (*bytes)->getBuffer().str(), readFigures(log)});
+      cubins.push_back({run->architecture, (*bytes)->getBuffer().str(),
+                        readFigures(log), readWarnings(log)});
       continue;
     }
     bool isUnknown =

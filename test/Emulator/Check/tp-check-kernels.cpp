@@ -40,12 +40,23 @@ using namespace tp::emulator;
 using tp::interp::Tensor;
 
 namespace {
+/// A program's kernels on some devices.
+struct KernelSet {
+  std::string image; ///< with this image's kernels; empty: with the portable
+  llvm::MapVector<StringRef, KernelLaunch> launches;
+  std::vector<StringRef> kernels; ///< those to be checked
+  std::string bitcode;            ///< what PTX would be made of
+
+  std::string describe(StringRef kernel) const {
+    return (kernel + (image.empty() ? "" : " (" + image + ")")).str();
+  }
+};
+
 /// A program's kernels and the calls of them.
 struct Program {
   OwningOpRef<ModuleOp> module;
-  llvm::MapVector<StringRef, KernelLaunch> launches;
+  std::vector<KernelSet> sets;
   std::vector<KernelCall> calls;
-  std::string bitcode; ///< what PTX would be made of
 };
 
 /// A shared object of emulated kernels, open while in scope.
@@ -79,8 +90,8 @@ public:
 
 class Checker {
 public:
-  Checker(Program &program, uint64_t numSeeds, bool strict)
-      : program(program), numSeeds(numSeeds), strict(strict) {}
+  Checker(Program &program, KernelSet &set, uint64_t numSeeds, bool strict)
+      : program(program), set(set), numSeeds(numSeeds), strict(strict) {}
 
   /// Runs every call; returns false if a kernel is wrong.
   bool checkAll(bool checked);
@@ -114,6 +125,7 @@ private:
                        size_t &numRuns);
 
   Program &program;
+  KernelSet &set;
   uint64_t numSeeds;
   bool strict;
   /// The reference of attention's variants, per call.
@@ -164,6 +176,33 @@ static LogicalResult schedule(ModuleOp module, tp::StageOptions options,
   return success();
 }
 
+/// What starts the kernels where those of `image` take the place of others.
+static LogicalResult addSet(Program &program, gpu::GPUModuleOp kernels,
+                            StringRef image) {
+  KernelSet &set = program.sets.emplace_back();
+  set.image = image;
+  for (FunctionOpInterface kernel : tp::getDeviceKernels(kernels)) {
+    std::optional<tp::Launch> launch = tp::getLaunch(kernel);
+    if (!launch)
+      return kernel.emitError("expected tp.grid and tp.block");
+    bool isOwn = image.empty();
+    for (const tp::KernelImage &own : tp::getKernelImages(kernel))
+      if (own.image == image) {
+        launch = own.launch;
+        isOwn = true;
+      }
+    if (isOwn)
+      set.kernels.push_back(kernel.getName());
+    auto dim = [](const std::array<int64_t, 3> &sizes) {
+      return TpEmulatorDim{uint32_t(sizes[0]), uint32_t(sizes[1]),
+                           uint32_t(sizes[2])};
+    };
+    set.launches[kernel.getName()] = {dim(launch->grid), dim(launch->block),
+                                      uint32_t(launch->sharedBytes)};
+  }
+  return success();
+}
+
 /// The kernels' module and what starts them.
 static LogicalResult generate(Program &program) {
   ModuleOp module = *program.module;
@@ -177,17 +216,11 @@ static LogicalResult generate(Program &program) {
   }
   if (!kernels || tp::getDeviceKernels(kernels).empty())
     return module.emitError("the program has no kernel");
-  for (FunctionOpInterface kernel : tp::getDeviceKernels(kernels)) {
-    std::optional<tp::Launch> launch = tp::getLaunch(kernel);
-    if (!launch)
-      return kernel.emitError("expected tp.grid and tp.block");
-    auto dim = [](const std::array<int64_t, 3> &sizes) {
-      return TpEmulatorDim{uint32_t(sizes[0]), uint32_t(sizes[1]),
-                           uint32_t(sizes[2])};
-    };
-    program.launches[kernel.getName()] = {dim(launch->grid), dim(launch->block),
-                                          uint32_t(launch->sharedBytes)};
-  }
+  SmallVector<std::string> images = tp::findImages(module);
+  images.insert(images.begin(), "");
+  for (const std::string &image : images)
+    if (failed(addSet(program, kernels, image)))
+      return failure();
   return success();
 }
 
@@ -197,10 +230,12 @@ static LogicalResult compile(Program &program) {
   tp::buildGpuToLLVM(passes);
   if (failed(passes.run(*copy)))
     return failure();
-  FailureOr<std::string> bitcode = tp::makeBitcode(*copy);
-  if (failed(bitcode))
-    return failure();
-  program.bitcode = std::move(*bitcode);
+  for (KernelSet &set : program.sets) {
+    FailureOr<std::string> bitcode = tp::makeBitcode(*copy, {set.image});
+    if (failed(bitcode))
+      return failure();
+    set.bitcode = std::move(*bitcode);
+  }
   return success();
 }
 
@@ -292,7 +327,7 @@ Outcome Checker::checkLibrary(const TpEmulator *emulator,
 /// A row kernel, which may also write states where their old values lie.
 Outcome Checker::checkRows(const TpEmulator *emulator, const KernelCall &call,
                            uint64_t seed, size_t &numRuns) {
-  const KernelLaunch &launch = program.launches[call.kernel];
+  const KernelLaunch &launch = set.launches[call.kernel];
   bool mayReplace =
       llvm::any_of(call.replaced, [](int64_t operand) { return operand >= 0; });
   Outcome outcome;
@@ -312,9 +347,9 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
                            uint64_t seed, size_t &numRuns) {
   if (!call.library)
     return checkRows(emulator, call, seed, numRuns);
-  SmallVector<KernelLaunch> launches{program.launches[call.kernel]};
+  SmallVector<KernelLaunch> launches{set.launches[call.kernel]};
   for (const std::string &name : call.then)
-    launches.push_back(program.launches[name]);
+    launches.push_back(set.launches[name]);
   auto attention = dyn_cast<tp::nn::AttentionOp>(call.library.getOperation());
   if (!attention)
     return checkLibrary(emulator, call, launches, seed, numRuns);
@@ -383,14 +418,14 @@ Outcome Checker::check(const TpEmulator *emulator, StringRef kernel,
 }
 
 static llvm::Expected<std::unique_ptr<llvm::Module>>
-parse(const Program &program, llvm::LLVMContext &context) {
+parse(const KernelSet &set, llvm::LLVMContext &context) {
   return llvm::parseBitcodeFile(
-      llvm::MemoryBufferRef(program.bitcode, "kernels.bc"), context);
+      llvm::MemoryBufferRef(set.bitcode, "kernels.bc"), context);
 }
 
 bool Checker::checkAll(bool checked) {
   llvm::LLVMContext context;
-  auto module = llvm::cantFail(parse(program, context));
+  auto module = llvm::cantFail(parse(set, context));
   auto kernels = OpenKernels::make(*module, checked);
   if (!kernels) {
     refuse(llvm::toString(kernels.takeError()));
@@ -398,24 +433,24 @@ bool Checker::checkAll(bool checked) {
   }
   bool isRight = true;
   // What is emulated has instructions of the device too.
-  if (auto ptx = tp::makePtx(program.bitcode); !ptx) {
+  if (auto ptx = tp::makePtx(set.bitcode); !ptx) {
     refuse(llvm::toString(ptx.takeError()));
     return false;
   }
   CheckedCalls done;
-  for (auto &[kernel, launch] : program.launches) {
+  for (StringRef kernel : set.kernels) {
     size_t numRuns = 0;
     Outcome outcome = check((*kernels)->emulator, kernel, done, numRuns);
     if (numRuns == 0)
       outcome.problems.push_back("no call of the program reaches it");
     if (outcome.problems.empty()) {
-      llvm::outs() << kernel << ": right in " << numRuns << " runs, "
-                   << llvm::format("%.2f", outcome.worst)
+      llvm::outs() << set.describe(kernel) << ": right in " << numRuns
+                   << " runs, " << llvm::format("%.2f", outcome.worst)
                    << " of the tolerance\n";
       continue;
     }
     isRight = false;
-    llvm::outs() << kernel << ": WRONG\n";
+    llvm::outs() << set.describe(kernel) << ": WRONG\n";
     for (const std::string &problem : outcome.problems)
       llvm::outs() << "  " << problem << "\n";
   }
@@ -451,7 +486,7 @@ bool Checker::breakKernel(const TpEmulator *emulator,
   std::vector<std::string> unnoticed;
   for (auto [i, place] : llvm::enumerate(places)) {
     if (place.kernel != kernel || place.fault != fault ||
-        !isFault(fault, place.text, program.launches[kernel]))
+        !isFault(fault, place.text, set.launches[kernel]))
       continue;
     int32_t number = i + 1;
     Outcome outcome = checkBroken(emulator, kernel, number);
@@ -469,8 +504,8 @@ bool Checker::breakKernel(const TpEmulator *emulator,
   }
   if (numMade == 0)
     return true;
-  llvm::outs() << kernel << ": " << getFaultName(fault) << ": noticed "
-               << numNoticed << " of " << numMade;
+  llvm::outs() << set.describe(kernel) << ": " << getFaultName(fault)
+               << ": noticed " << numNoticed << " of " << numMade;
   if (numNoticed)
     llvm::outs() << ", first: " << first;
   llvm::outs() << "\n";
@@ -481,7 +516,7 @@ bool Checker::breakKernel(const TpEmulator *emulator,
 
 bool Checker::breakAll(ArrayRef<Fault> faults) {
   llvm::LLVMContext context;
-  auto module = llvm::cantFail(parse(program, context));
+  auto module = llvm::cantFail(parse(set, context));
   std::vector<FaultPlace> places = armFaults(*module, faults);
   auto kernels = OpenKernels::make(*module);
   if (!kernels) {
@@ -492,7 +527,7 @@ bool Checker::breakAll(ArrayRef<Fault> faults) {
   tpEmulatorSetAccessLimit(20000000);
   bool allNoticed = true;
   for (Fault fault : faults)
-    for (auto &[kernel, launch] : program.launches)
+    for (StringRef kernel : set.kernels)
       allNoticed &= breakKernel((*kernels)->emulator, places, kernel, fault);
   return allNoticed;
 }
@@ -585,8 +620,11 @@ int main(int argc, char **argv) {
   if (!program.module ||
       failed(build(program, options, dataSeed, spikes, sample)))
     return 2;
-  Checker checker(program, seeds, strict);
-  bool isRight =
-      chosen->empty() ? checker.checkAll(!noChecks) : checker.breakAll(*chosen);
+  bool isRight = true;
+  for (KernelSet &set : program.sets) {
+    Checker checker(program, set, seeds, strict);
+    isRight &= chosen->empty() ? checker.checkAll(!noChecks)
+                               : checker.breakAll(*chosen);
+  }
   return isRight ? 0 : 1;
 }

@@ -81,6 +81,18 @@ void Launch::accessRegisters(const char *address, uint32_t bytes, Access kind,
   }
 }
 
+void Launch::holdRegisters(const char *address, uint32_t count, Site site) {
+  const ThreadProducts &own = thread().products;
+  if (own.undefined.empty() ||
+      !stacks->contains(self, address, count * wordBytes))
+    return;
+  size_t first = stacks->getOffset(self, address) / wordBytes;
+  for (size_t i = first; i < first + count; ++i)
+    if (own.undefined[i])
+      find("accumulator of a running product read", site,
+           "no tp_wgmma_wait has named it");
+}
+
 void Launch::fenceProducts() {
   ThreadProducts &own = thread().products;
   own.hasFenced = true;
@@ -255,13 +267,12 @@ static void wait(uint32_t pending, uint32_t count, uint64_t *in, uint64_t *out,
   current->waitProducts(pending, get<float *>(in[0]), count);
 }
 static void hold(uint32_t count, uint64_t *in, Site site) {
-  if (current->isChecked())
-    current->accessRegisters(get<const char *>(in[0]), count * wordBytes,
-                             Access::Write, site);
+  current->holdRegisters(get<const char *>(in[0]), count, site);
 }
 
 #define TP_WAITS(count)                                                        \
   TP_EMULATE(tp_wgmma_wait_0_##count) { wait(0, count, in, out, site); }       \
   TP_EMULATE(tp_wgmma_wait_1_##count) { wait(1, count, in, out, site); }       \
-  TP_EMULATE(tp_hold_##count) { hold(count, in, site); }
+  TP_EMULATE(tp_hold_##count) { hold(count, in, site); }                       \
+  TP_EMULATE(tp_hold_words_##count) { hold(count, in, site); }
 TP_EMULATED_ACCUMULATORS(TP_WAITS)

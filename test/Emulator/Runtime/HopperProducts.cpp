@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Elements.h"
 #include "HopperCounts.h"
 #include "Intrinsics.h"
-#include "Widen.h"
 #include <bit>
 #include <cmath>
 
@@ -238,3 +238,15 @@ TP_EMULATE(tp_wgmma_describe) {
   put(out[0],
       (offset & 0x3ffff) / chunkBytes | (leading & 0x3ffff) / chunkBytes << 16);
 }
+
+/// Operands: the lower half, the upper.
+TP_EMULATE(tp_pack_bf16) {
+  put(out[0], uint32_t(narrowBf16(get<float>(in[1]))) << 16 |
+                  narrowBf16(get<float>(in[0])));
+}
+TP_EMULATE(tp_pack_f16) {
+  put(out[0], uint32_t(narrowF16(get<float>(in[1]))) << 16 |
+                  narrowF16(get<float>(in[0])));
+}
+
+TP_EMULATE(tp_opaque) { put(out[0], get<int32_t>(in[0])); }

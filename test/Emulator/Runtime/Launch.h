@@ -144,6 +144,8 @@ public:
   /// Checks and notes an access to what a primitive takes for registers.
   void accessRegisters(const char *address, uint32_t bytes, Access kind,
                        Site site);
+  /// The assembler has `count` of them computed here.
+  void holdRegisters(const char *address, uint32_t count, Site site);
   void setRegisters(uint32_t warpgroup, int32_t count, Site site);
   void waitForRegisters(Site site);
   void publishTensorMap(char *global, const char *map, Site site);

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Elements.h"
 #include "Intrinsics.h"
-#include "Widen.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -82,10 +82,11 @@ mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module,
                                   const Launch &launch);
 /// A kernel at the end of `module` whose body is that of `entry`, bound when
 /// the kernels are compiled.
-mlir::LLVM::LLVMFuncOp
-declareKernel(mlir::gpu::GPUModuleOp module, mlir::Location loc,
-              llvm::StringRef name, mlir::TypeRange parameters,
-              const Launch &launch, const DeviceEntry &entry);
+mlir::LLVM::LLVMFuncOp declareKernel(mlir::gpu::GPUModuleOp module,
+                                     mlir::Location loc, llvm::StringRef name,
+                                     mlir::TypeRange parameters,
+                                     const Launch &launch,
+                                     const DeviceEntry &entry);
 /// Adds a kernel for one image to a kernel, generated or declared. The scratch
 /// of the operation must suffice for all of them.
 void addKernelImage(mlir::Operation *kernel, const KernelImage &image);

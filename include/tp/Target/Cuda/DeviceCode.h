@@ -17,6 +17,7 @@
 #include "tp/Target/Target.h"
 #include "llvm/Support/Error.h"
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,15 @@ struct Cubin {
   std::string architecture; ///< "sm_90"
   std::string code;
   std::map<std::string, KernelResources> kernels;
+  /// What the assembler says of wgmma that it had to wait for (C75xx).
+  std::vector<std::string> warnings;
+};
+
+/// Kernels that one architecture has in the place of the portable ones.
+struct DeviceImage {
+  std::string name; ///< the architecture: "sm_90a"
+  std::string bitcode, ptx;
+  std::optional<Cubin> cubin; ///< none if nothing assembled it
 };
 
 /// Architectures that kernels are assembled for; PTX is made always.
@@ -49,24 +59,41 @@ struct DeviceCode : KernelCode {
   std::string ptx;     ///< for sm_80 and later, of that bitcode
   std::string ptxas;   ///< what assembled it; empty if nothing did
   std::vector<Cubin> cubins;
+  std::vector<DeviceImage> images;
 
   /// The assembler's figures as JSON: {"ptxas": its release, or null,
   /// "kernels": {kernel: {architecture: {registers, shared, spill_stores,
-  /// spill_loads, stack}}}}.
+  /// spill_loads, stack}}}, "warnings": [...]}.
   std::string getResourcesAsJson() const;
 
   void describe(llvm::json::Object &target) const override;
   std::vector<NamedBytes> getSections() const override;
   /// kernels.bc, kernels.ptx, kernels.sm_XX.cubin and kernels.json (the
-  /// assembler's figures).
+  /// assembler's figures); of each image kernels.sm_XXa.bc, .ptx and .cubin.
   std::vector<NamedBytes> getFiles() const override;
 };
 
-/// The bitcode, optimised, of `gpu.module @kernels` of `module`, after
-/// buildGpuToLLVM. Emits errors.
-mlir::FailureOr<std::string> makeBitcode(mlir::ModuleOp module);
+/// Which kernels a module of bitcode has.
+struct BitcodeKind {
+  /// The image that kernels are of, where they have one; empty: the portable
+  /// ones.
+  std::string image = "";
+  /// Kernels that are not of the image are there too: a whole program for
+  /// tests.
+  bool isWhole = true;
+};
 
-/// The PTX of a module of such bitcode.
+/// The bitcode, optimised, of `gpu.module @kernels` of `module`, after
+/// buildGpuToLLVM. Primitives of kernels/device are not defined in it. Emits
+/// errors.
+mlir::FailureOr<std::string> makeBitcode(mlir::ModuleOp module,
+                                         const BitcodeKind &kind = {});
+
+/// The images that kernels of `module` have.
+llvm::SmallVector<std::string> findImages(mlir::ModuleOp module);
+
+/// The PTX of a module of such bitcode, for the architecture of its image, with
+/// the device's primitives.
 llvm::Expected<std::string> makePtx(llvm::StringRef bitcode);
 
 /// CUDA's assembler: what TP_PTXAS names (nothing, if it is empty), or ptxas on

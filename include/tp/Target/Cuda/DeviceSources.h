@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The bitcode of kernels/device, which is part of the compiler, and how an entry
-// point of it becomes a kernel of a model. The module that results calls
+// The bitcode of kernels/device, which is part of the compiler, and how an
+// entry point of it becomes a kernel of a model. The module that results calls
 // primitives (kernels/device/primitives.h) that it does not define: it is what
 // the emulator executes with definitions of its own, and what becomes PTX once
 // the device's are linked (docs/Kernels.md).

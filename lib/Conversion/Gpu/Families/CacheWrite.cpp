@@ -24,14 +24,15 @@ static constexpr int64_t widestChunk = 16;
 FailureOr<FamilyChoice> tp::chooseCacheWrite(Operation *operation) {
   auto op = cast<nn::CacheWriteOp>(operation);
   auto pool = cast<RankedTensorType>(op.getPool().getType());
-  int64_t tokens = cast<RankedTensorType>(op.getInput().getType()).getDimSize(0);
+  int64_t tokens =
+      cast<RankedTensorType>(op.getInput().getType()).getDimSize(0);
   int64_t cells = pool.getDimSize(0);
   int64_t elementBytes = getElementBytes(pool.getElementType());
   int64_t rowBytes = pool.getDimSize(1) * pool.getDimSize(2) * elementBytes;
   int64_t chunk = std::max(
-      elementBytes, int64_t(1) << std::min<int64_t>(
-                        llvm::countr_zero(uint64_t(rowBytes)),
-                        llvm::Log2_64(widestChunk)));
+      elementBytes,
+      int64_t(1) << std::min<int64_t>(llvm::countr_zero(uint64_t(rowBytes)),
+                                      llvm::Log2_64(widestChunk)));
   int64_t threads =
       std::min(mostThreads, int64_t(llvm::alignTo(rowBytes / chunk, 32)));
   int64_t parts = threads ? llvm::divideCeil(rowBytes / chunk, threads) : 0;

@@ -39,9 +39,9 @@ FailureOr<FamilyChoice> tp::chooseEmbeddingBackward(Operation *operation) {
                           "rows of fewer elements than a grid has room for, "
                           "got ")
            << op.getIds().getType() << " and " << table;
-  int64_t copyBlocks =
-      std::min(mostCopyBlocks, int64_t(llvm::divideCeil(
-                                   rows * columns, widestUnit * copyThreads)));
+  int64_t copyBlocks = std::min(
+      mostCopyBlocks,
+      int64_t(llvm::divideCeil(rows * columns, widestUnit * copyThreads)));
   std::string add =
       "embedding_add_i" + std::to_string(ids.getElementTypeBitWidth());
   return FamilyChoice{

@@ -28,7 +28,8 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 
 FailureOr<FamilyChoice> tp::chooseSampleRecords(Operation *operation) {
   auto op = cast<nn::SampleRecordsOp>(operation);
-  int64_t rows = shapeOf(op.getLogits())[0], columns = shapeOf(op.getLogits())[1];
+  int64_t rows = shapeOf(op.getLogits())[0],
+          columns = shapeOf(op.getLogits())[1];
   int64_t blocks = shapeOf(op.getBlocks())[0];
   if (rows < 1 || blocks < 1 || blocks > gridLimit)
     return op.emitOpError("expected rows, and 1 to ")
@@ -48,15 +49,15 @@ FailureOr<FamilyChoice> tp::chooseSampleRecords(Operation *operation) {
 
 FailureOr<FamilyChoice> tp::chooseSamplePick(Operation *operation) {
   auto op = cast<nn::SamplePickOp>(operation);
-  int64_t blocks = shapeOf(op.getRecords())[0], rows = shapeOf(op.getRecords())[1];
+  int64_t blocks = shapeOf(op.getRecords())[0],
+          rows = shapeOf(op.getRecords())[1];
   if (rows < 1 || blocks < 1 || blocks > gridLimit)
     return op.emitOpError("expected 1 or more rows, and 1 to ")
            << gridLimit << " records of each for a device, got "
            << op.getRecords().getType();
-  return FamilyChoice{
-      {{"rows", rows}, {"blocks", blocks}},
-      {{"",
-        "sample_pick",
-        "sample_pick",
-        {{rows, 1, 1}, {pickThreads, 1, 1}}}}};
+  return FamilyChoice{{{"rows", rows}, {"blocks", blocks}},
+                      {{"",
+                        "sample_pick",
+                        "sample_pick",
+                        {{rows, 1, 1}, {pickThreads, 1, 1}}}}};
 }

@@ -134,6 +134,8 @@ constexpr Row rows[] = {
     {"tp.grid", OnFunction, is<DenseI64ArrayAttr>, "three integers"},
     {"tp.block", OnFunction, is<DenseI64ArrayAttr>, "three integers"},
     {"tp.shared_bytes", OnFunction, is<IntegerAttr>, "an integer"},
+    {"tp.device_entry", OnFunction, is<DictionaryAttr>, "a dictionary"},
+    {"tp.images", OnFunction, is<DictionaryAttr>, "a dictionary"},
     {"tp.manifest", OnModule, is<StringAttr>, "a string"},
     {"tp.constants", OnModule, is<StringAttr>, "a string"},
     {"tp.entries", OnModule, is<ArrayAttr>, "a list of symbols"},

@@ -1,9 +1,18 @@
-// RUN: tp-opt %s --tp-generate-gpu-cache-write --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: tp-opt %s --tp-bind-gpu-kernels --split-input-file --verify-diagnostics | FileCheck %s
 
-// A row of 256 bytes is 16 vectors of 16: one warp of each block. The cell is
-// read by the kernel, and one that is no cell is not written.
+// A row of 256 bytes is 16 vectors of 16: one warp of each block. Writes of one
+// shape share a kernel. What it does is in kernels/device/cache_write.cu and held by
+// device-sources.mlir.
 
 // CHECK-LABEL: func.func @step
+// CHECK: nn.cache_write {{.*}} {tp.kernel = @cache_write_0}
+// CHECK: nn.cache_write {{.*}} {tp.kernel = @cache_write_0}
+// CHECK: llvm.func @cache_write_0(i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)
+// CHECK-SAME: tp.block = array<i64: 32, 1, 1>
+// CHECK-SAME: tp.device_entry = {entry = "cache_write_2_16", shape = {cells = 1024 : i64, rowBytes = 256 : i64, tokens = 16 : i64}, source = "cache_write"}
+// CHECK-SAME: tp.grid = array<i64: 16, 1, 1>
+// CHECK-NOT: llvm.func
+func.func @step
 // CHECK: nn.cache_write {{.*}} {tp.kernel = @cache_write_0}
 // CHECK: nn.cache_write {{.*}} {tp.kernel = @cache_write_0}
 // CHECK: gpu.func @cache_write_0(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
@@ -25,8 +34,8 @@ func.func @step(%k: tensor<16x2x64xbf16>, %cells: tensor<16xi32>, %keys: tensor<
 // blocks.
 
 // CHECK-LABEL: func.func @sizes
-// CHECK: gpu.func @cache_write_0({{.*}}tp.block = array<i64: 64, 1, 1>, tp.grid = array<i64: 1, 1, 1>
-// CHECK: gpu.func @cache_write_1({{.*}}tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 2, 3, 1>
+// CHECK: llvm.func @cache_write_0({{.*}}tp.block = array<i64: 64, 1, 1>, tp.device_entry = {entry = "cache_write_2_2", {{.*}}tp.grid = array<i64: 1, 1, 1>
+// CHECK: llvm.func @cache_write_1({{.*}}tp.block = array<i64: 256, 1, 1>, tp.device_entry = {entry = "cache_write_4_16", {{.*}}tp.grid = array<i64: 2, 3, 1>
 func.func @sizes(%a: tensor<1x3x11xbf16>, %b: tensor<2x17x160xf32>, %one: tensor<1xi32>, %two: tensor<2xi32>, %p: tensor<8x3x11xbf16>, %q: tensor<8x17x160xf32>) -> (tensor<8x3x11xbf16>, tensor<8x17x160xf32>) {
   %0 = nn.cache_write %a, %one, %p : (tensor<1x3x11xbf16>, tensor<1xi32>, tensor<8x3x11xbf16>) -> tensor<8x3x11xbf16>
   %1 = nn.cache_write %b, %two, %q : (tensor<2x17x160xf32>, tensor<2xi32>, tensor<8x17x160xf32>) -> tensor<8x17x160xf32>
