@@ -174,6 +174,15 @@ TEST_F(HopperTest, ProductsWithMistakes) {
   EXPECT_GT(worst, 1000);
 }
 
+TEST_F(HopperTest, WarpsThatAreNoWarpgroup) {
+  Memory<float> d(256);
+  EXPECT_THAT(launch("four_warps", 256, 8192, {&d.data}),
+              AllOf(HasSubstr("where 96 of 128 threads of warpgroup 0 have "
+                              "come"),
+                    HasSubstr("where 32 of 128 threads of warpgroup 1 have "
+                              "come")));
+}
+
 /// A tensor of random numbers and a box of it.
 struct Tensor {
   Tensor(std::vector<int> sizes, std::vector<int> boxes, std::vector<int> at,
