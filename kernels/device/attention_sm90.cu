@@ -225,6 +225,8 @@ template <typename P>
 __device__ inline void writeOutputs(const Arguments &call, const Work<P> &work,
                                     const State<P> &state, char *outputs,
                                     int warpRow) {
+  // Or addresses are kept from item to item, and spilled.
+  warpRow = tp_opaque(warpRow);
 #pragma unroll
   for (int i = 0; i < P::kValue / 8; ++i)
 #pragma unroll

@@ -129,14 +129,15 @@ template <typename P>
 struct BoxCopies {
   Maps<P> maps;
 
+  __device__ int find(const Work<P> &, int) const { return 0; }
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
     copyQueries(maps, work, to, barrier);
   }
-  __device__ void key(const Work<P> &work, int tile, int, char *to,
+  __device__ void key(const Work<P> &work, int tile, int, int, char *to,
                       char *barrier) const {
     copyTile<P::kHead>(maps.key, work, tile, to, barrier);
   }
-  __device__ void value(const Work<P> &work, int tile, char *to,
+  __device__ void value(const Work<P> &work, int tile, int, char *to,
                         char *barrier) const {
     copyTile<P::kValue>(maps.value, work, tile, to, barrier);
   }
@@ -184,15 +185,19 @@ struct PageCopies {
   const Arguments &call;
   char *shared;
 
+  /// The page of a tile that the lane copies. Said early, for it is read from
+  /// memory.
+  __device__ int find(const Work<P> &work, int tile) const {
+    return work.getPage(tile * (P::kKeys / shape::page()) + lane());
+  }
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
     if (lane() == 0)
       copyQueries(maps, work, to, barrier);
     __syncwarp();
   }
-  __device__ void key(const Work<P> &work, int tile, int stage, char *to,
+  __device__ void key(const Work<P> &work, int, int page, int stage, char *to,
                       char *barrier) const {
     const int pages = P::kKeys / shape::page();
-    const int page = getPage(work, tile);
     const unsigned found =
         ballot(lane() < pages && page < shape::cells() / shape::page());
     unsigned words[P::kMaskWords];
@@ -204,7 +209,7 @@ struct PageCopies {
     copyPages<P::kHead>(maps.key, work, page, /*but=*/-1, to, barrier);
   }
   /// Values behind the last key are zeros: powers of zero would not hide a NaN.
-  __device__ void value(const Work<P> &work, int tile, char *to,
+  __device__ void value(const Work<P> &work, int tile, int page, char *to,
                         char *barrier) const {
     const int left = work.keyLength - tile * P::kKeys;
     int partial = -1; // the page that the keys end in
@@ -212,14 +217,10 @@ struct PageCopies {
       partial = left / shape::page();
       copyPartial(work, tile * P::kKeys + partial * shape::page(), partial, to);
     }
-    copyPages<P::kValue>(maps.value, work, getPage(work, tile), partial, to,
-                         barrier);
+    copyPages<P::kValue>(maps.value, work, page, partial, to, barrier);
   }
 
 private:
-  __device__ static int getPage(const Work<P> &work, int tile) {
-    return work.getPage(tile * (P::kKeys / shape::page()) + lane());
-  }
   /// Starts the copies of all pages of a tile but one. A page that is none of
   /// the pool's becomes zeros.
   template <int columns>
@@ -243,7 +244,7 @@ private:
                               char *to) const {
     constexpr int chunks = P::kValue / 8;
 #pragma unroll 1
-    for (int i = lane(); i < shape::page() * chunks; i += kWarp) {
+    for (int i = tp_opaque(lane()); i < shape::page() * chunks; i += kWarp) {
       const int row = i / chunks, chunk = i % chunks;
       const char *from = work.findKey(call.value, call.valueStride,
                                       shape::valueSize(), key + row);
@@ -267,6 +268,7 @@ struct ElementCopies {
   char *shared;
   int thread;
 
+  __device__ int find(const Work<P> &, int) const { return 0; }
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
     copyTile<P::kRows, P::kHead>(to, shape::headSize(), barrier, [&](int row) {
       const Place place = work.locate(row);
@@ -275,7 +277,7 @@ struct ElementCopies {
       return place.inBounds ? call.query + 2 * element : nullptr;
     });
   }
-  __device__ void key(const Work<P> &work, int tile, int stage, char *to,
+  __device__ void key(const Work<P> &work, int tile, int, int stage, char *to,
                       char *barrier) const {
     if (P::hasMask() && uniform(warp()) == 0) {
       unsigned words[P::kMaskWords];
@@ -285,7 +287,7 @@ struct ElementCopies {
     copyKeys<P::kHead>(work, tile, call.key, call.keyStride, shape::headSize(),
                        to, barrier);
   }
-  __device__ void value(const Work<P> &work, int tile, char *to,
+  __device__ void value(const Work<P> &work, int tile, int, char *to,
                         char *barrier) const {
     copyKeys<P::kValue>(work, tile, call.value, call.valueStride,
                         shape::valueSize(), to, barrier);
@@ -305,7 +307,7 @@ private:
   __device__ void copyTile(char *to, int size, char *barrier,
                            Locate locate) const {
 #pragma unroll 1
-    for (int i = thread; i < rows * columns; i += hopper::kWarpgroup) {
+    for (int i = tp_opaque(thread); i < rows * columns; i += hopper::kWarpgroup) {
       const int row = i / columns, column = i % columns;
       const char *from = column < size ? locate(row) : nullptr;
       char *place = to + hopper::swizzle<rows>(row, column / 8) + column % 8 * 2;
@@ -327,33 +329,41 @@ struct Producer {
   const Items<P> &items;
   Ring keyRing = {}, valueRing = {};
 
-  __device__ void loadKey(const Work<P> &work, int tile) {
+  __device__ void loadKey(const Work<P> &work, int tile, int found) {
     const int stage = keyRing.stage;
     tp_mbarrier_wait(barriers.keyEmpty(stage), keyRing.parity ^ 1);
-    copies.key(work, tile, stage, shared + P::kKeyTiles + stage * P::kKeyBytes,
+    copies.key(work, tile, found, stage,
+               shared + P::kKeyTiles + stage * P::kKeyBytes,
                barriers.keyFull(stage));
     keyRing.advance();
   }
-  __device__ void loadValue(const Work<P> &work, int tile) {
+  __device__ void loadValue(const Work<P> &work, int tile, int found) {
     const int stage = valueRing.stage;
     tp_mbarrier_wait(barriers.valueEmpty(stage), valueRing.parity ^ 1);
-    copies.value(work, tile, shared + P::kValueTiles + stage * P::kValueBytes,
+    copies.value(work, tile, found,
+                 shared + P::kValueTiles + stage * P::kValueBytes,
                  barriers.valueFull(stage));
     valueRing.advance();
   }
   __device__ void run() {
     Work<P> work;
+#pragma unroll 1
     for (int round = 0; items.get(round, work); ++round) {
+      int tile = work.endTile - 1;
+      int found = tile >= work.firstTile ? copies.find(work, tile) : 0;
       tp_mbarrier_wait(barriers.queryEmpty(), round % 2 ^ 1);
       copies.query(work, shared, barriers.queryFull());
-      if (work.firstTile >= work.endTile)
+      if (tile < work.firstTile)
         continue;
-      loadKey(work, work.endTile - 1);
-      for (int tile = work.endTile - 2; tile >= work.firstTile; --tile) {
-        loadKey(work, tile);
-        loadValue(work, tile + 1);
+      loadKey(work, tile, found);
+#pragma unroll 1
+      for (--tile; tile >= work.firstTile; --tile) {
+        const int next = copies.find(work, tile);
+        loadKey(work, tile, next);
+        loadValue(work, tile + 1, found);
+        found = next;
       }
-      loadValue(work, work.firstTile);
+      loadValue(work, work.firstTile, found);
     }
   }
 };

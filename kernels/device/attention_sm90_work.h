@@ -45,16 +45,16 @@ struct Plan {
   /// Whether tiles of keys have masks.
   __device__ static bool hasMask() { return paged || shape::maskBytes() != 0; }
 
-  /// Of 64K registers: two consumers get 240 a thread, three 160.
+  /// Of 64K registers: two consumers get 232 a thread, three 160.
   __device__ static void giveRegisters() {
     if constexpr (consumers == 2)
-      tp_give_registers_24();
+      tp_give_registers_40();
     else
       tp_give_registers_32();
   }
   __device__ static void takeRegisters() {
     if constexpr (consumers == 2)
-      tp_take_registers_240();
+      tp_take_registers_232();
     else
       tp_take_registers_160();
   }
