@@ -432,22 +432,29 @@ __device__ inline void run(const Arguments &call, char *scratch) {
     return;
   }
   P::giveRegisters();
-  auto produce = [&](auto copies) {
-    Producer<P, decltype(copies)>{call, shared, barriers, copies, items}.run();
+  auto makeProducer = [&](auto copies) {
+    return Producer<P, decltype(copies)>{call, shared, barriers, copies, items};
   };
   if (!hasBoxes)
-    return produce(ElementCopies<P>{call, shared, thread});
+    return makeProducer(ElementCopies<P>{call, shared, thread})
+        .template run<true, true>();
   const Maps<P> maps(call, shared, scratch);
+  // One warp copies queries and keys, one values, and one writes masks.
   const int number = uniform(warp());
-  if constexpr (P::kPaged) {
+  auto runBoxes = [&](auto copies) {
     if (number == 0)
-      produce(PageCopies<P>{maps, call, shared});
-  } else {
-    if (thread == 0)
-      produce(BoxCopies<P>{maps});
-    else if (hasMasks && number == 1)
-      produceMasks<P>(call, shared, barriers, items);
-  }
+      makeProducer(copies).template run<true, false>();
+    else
+      makeProducer(copies).template run<false, true>();
+  };
+  if (hasMasks && number == 2)
+    return produceMasks<P>(call, shared, barriers, items);
+  if (number > 1)
+    return;
+  if constexpr (P::kPaged)
+    runBoxes(PageCopies<P>{maps, call, shared});
+  else if (lane() == 0)
+    runBoxes(BoxCopies<P>{maps});
 }
 
 } // namespace attention

@@ -50,7 +50,7 @@ struct Maps {
       tp_tensor_map_publish(own + number * hopper::kMapBytes, map);
     }
     tp_named_sync(P::kConsumers + 1, hopper::kWarpgroup);
-    if (threadIdx.x == 0) {
+    if (lane() == 0) {
       tp_tensor_map_acquire(query);
       tp_tensor_map_acquire(key);
       tp_tensor_map_acquire(value);
@@ -177,16 +177,15 @@ __device__ inline void writeMask(const unsigned (&words)[P::kMaskWords],
       to[word] = words[word];
 }
 
-/// Copies of pages by the copy engine, which a warp starts: a lane for each page
-/// of a tile.
+/// Copies of pages by the copy engine, which a warp starts: a lane looks up each
+/// page of a tile.
 template <typename P>
 struct PageCopies {
   Maps<P> maps;
   const Arguments &call;
   char *shared;
 
-  /// The page of a tile that the lane copies. Said early, for it is read from
-  /// memory.
+  /// The lane's page of a tile. Asked early, for it is read from memory.
   __device__ int find(const Work<P> &work, int tile) const {
     return work.getPage(tile * (P::kKeys / shape::page()) + lane());
   }
@@ -231,12 +230,14 @@ private:
     if (lane() == 0)
       tp_mbarrier_expect(barrier, (pages - (but >= 0)) * bytes);
     __syncwarp();
-    if (lane() < pages && lane() != but)
-      for (int panel = 0; panel < columns / 64; ++panel)
-        tp_copy_box_4(to + panel * (P::kKeys * 128) +
-                          lane() * shape::page() * 128,
-                      map, barrier, 64 * panel, page * shape::page(),
-                      work.keyHead, 0);
+#pragma unroll
+    for (int i = 0; i < pages; ++i) {
+      const int cell = shuffleFrom(page, i) * shape::page();
+      if (lane() == 0 && i != but)
+        for (int panel = 0; panel < columns / 64; ++panel)
+          tp_copy_box_4(to + panel * (P::kKeys * 128) + i * shape::page() * 128,
+                        map, barrier, 64 * panel, cell, work.keyHead, 0);
+    }
     __syncwarp();
   }
   /// Page `number` of a tile, whose first key is `key`, by the warp.
@@ -345,25 +346,33 @@ struct Producer {
                  barriers.valueFull(stage));
     valueRing.advance();
   }
+  /// Of queries and keys, of values, or of all.
+  template <bool ofKeys, bool ofValues>
   __device__ void run() {
     Work<P> work;
 #pragma unroll 1
     for (int round = 0; items.get(round, work); ++round) {
       int tile = work.endTile - 1;
       int found = tile >= work.firstTile ? copies.find(work, tile) : 0;
-      tp_mbarrier_wait(barriers.queryEmpty(), round % 2 ^ 1);
-      copies.query(work, shared, barriers.queryFull());
+      if constexpr (ofKeys) {
+        tp_mbarrier_wait(barriers.queryEmpty(), round % 2 ^ 1);
+        copies.query(work, shared, barriers.queryFull());
+      }
       if (tile < work.firstTile)
         continue;
-      loadKey(work, tile, found);
+      if constexpr (ofKeys)
+        loadKey(work, tile, found);
 #pragma unroll 1
       for (--tile; tile >= work.firstTile; --tile) {
         const int next = copies.find(work, tile);
-        loadKey(work, tile, next);
-        loadValue(work, tile + 1, found);
+        if constexpr (ofKeys)
+          loadKey(work, tile, next);
+        if constexpr (ofValues)
+          loadValue(work, tile + 1, found);
         found = next;
       }
-      loadValue(work, work.firstTile, found);
+      if constexpr (ofValues)
+        loadValue(work, work.firstTile, found);
     }
   }
 };
