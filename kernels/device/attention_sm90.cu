@@ -419,7 +419,13 @@ __device__ inline void run(const Arguments &call, char *scratch) {
   // Masks come apart where one thread starts all other copies.
   const bool hasMasks = hasBoxes && !P::kPaged && P::hasMask();
   if (thread == 0) {
-    barriers.init(hasBoxes ? 1 : hopper::kWarpgroup, hasMasks);
+    const int all = hopper::kWarpgroup, parts = PageCopies<P>::kParts;
+    if (!hasBoxes)
+      barriers.init(all, all, all);
+    else if (P::kPaged)
+      barriers.init(1, parts, parts);
+    else
+      barriers.init(1, 1 + hasMasks, 1);
     tp_mbarrier_init_fence();
   }
   if (Work<P>::rows() < P::kRows)
@@ -439,22 +445,24 @@ __device__ inline void run(const Arguments &call, char *scratch) {
     return makeProducer(ElementCopies<P>{call, shared, thread})
         .template run<true, true>();
   const Maps<P> maps(call, shared, scratch);
-  // One warp copies queries and keys, one values, and one writes masks.
   const int number = uniform(warp());
-  auto runBoxes = [&](auto copies) {
-    if (number == 0)
+  auto runBoxes = [&](bool ofKeys, auto copies) {
+    if (ofKeys)
       makeProducer(copies).template run<true, false>();
     else
       makeProducer(copies).template run<false, true>();
   };
-  if (hasMasks && number == 2)
-    return produceMasks<P>(call, shared, barriers, items);
-  if (number > 1)
+  if constexpr (P::kPaged) {
+    constexpr int parts = PageCopies<P>::kParts;
+    runBoxes(number / parts == 0,
+             PageCopies<P>{maps, call, shared, number % parts});
     return;
-  if constexpr (P::kPaged)
-    runBoxes(PageCopies<P>{maps, call, shared});
-  else if (lane() == 0)
-    runBoxes(BoxCopies<P>{maps});
+  }
+  // One warp copies queries and keys, one values, and one writes masks.
+  if (number < 2 && lane() == 0)
+    runBoxes(number == 0, BoxCopies<P>{maps});
+  else if (number == 2 && hasMasks)
+    produceMasks<P>(call, shared, barriers, items);
 }
 
 } // namespace attention

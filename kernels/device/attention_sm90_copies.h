@@ -177,34 +177,30 @@ __device__ inline void writeMask(const unsigned (&words)[P::kMaskWords],
       to[word] = words[word];
 }
 
-/// Copies of pages by the copy engine, which a warp starts: a lane looks up each
-/// page of a tile.
+/// Copies of pages by the copy engine, which two warps start, each a `part` of a
+/// tile: there are many, and each takes a warp some time. A lane looks up each
+/// page.
 template <typename P>
 struct PageCopies {
   Maps<P> maps;
   const Arguments &call;
   char *shared;
+  int part;
+  static constexpr int kParts = 2;
 
   /// The lane's page of a tile. Asked early, for it is read from memory.
   __device__ int find(const Work<P> &work, int tile) const {
     return work.getPage(tile * (P::kKeys / shape::page()) + lane());
   }
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
-    if (lane() == 0)
+    if (lane() == 0 && part == 0)
       copyQueries(maps, work, to, barrier);
     __syncwarp();
   }
   __device__ void key(const Work<P> &work, int, int page, int stage, char *to,
                       char *barrier) const {
-    const int pages = P::kKeys / shape::page();
-    const unsigned found =
-        ballot(lane() < pages && page < shape::cells() / shape::page());
-    unsigned words[P::kMaskWords];
-#pragma unroll
-    for (int word = 0; word < P::kMaskWords; ++word)
-      words[word] = ballot(
-          found >> (word * kWarp + lane()) / shape::page() & 1);
-    writeMask<P>(words, shared, stage);
+    if (part == 0)
+      writePageMask(page, stage);
     copyPages<P::kHead>(maps.key, work, page, /*but=*/-1, to, barrier);
   }
   /// Values behind the last key are zeros: powers of zero would not hide a NaN.
@@ -214,29 +210,51 @@ struct PageCopies {
     int partial = -1; // the page that the keys end in
     if (left < P::kKeys && left % shape::page() != 0) {
       partial = left / shape::page();
-      copyPartial(work, tile * P::kKeys + partial * shape::page(), partial, to);
+      if (part == 0)
+        copyPartial(work, tile * P::kKeys + partial * shape::page(), partial,
+                    to);
     }
     copyPages<P::kValue>(maps.value, work, page, partial, to, barrier);
   }
 
 private:
-  /// Starts the copies of all pages of a tile but one. A page that is none of
-  /// the pool's becomes zeros.
-  template <int columns>
-  __device__ static void copyPages(const char *map, const Work<P> &work,
-                                   int page, int but, char *to, char *barrier) {
+  __device__ void writePageMask(int page, int stage) const {
     const int pages = P::kKeys / shape::page();
-    const int bytes = shape::page() * columns * 2;
+    const unsigned found =
+        ballot(lane() < pages && page < shape::cells() / shape::page());
+    unsigned words[P::kMaskWords];
+#pragma unroll
+    for (int word = 0; word < P::kMaskWords; ++word)
+      words[word] =
+          ballot(found >> (word * kWarp + lane()) / shape::page() & 1);
+    writeMask<P>(words, shared, stage);
+  }
+  /// Starts the copies of this part of all pages of a tile but one. A page that
+  /// is none of the pool's becomes zeros.
+  template <int columns>
+  __device__ void copyPages(const char *map, const Work<P> &work, int page,
+                            int but, char *to, char *barrier) const {
+    constexpr int panels = columns / 64;
+    const int pages = P::kKeys / shape::page(), rowBytes = 128;
+    const int boxes = (pages * panels + kParts - 1 - part) / kParts;
+    const int first = but * panels; // of the boxes that are left out
+    int left = boxes;
+    if (but >= 0)
+#pragma unroll
+      for (int panel = 0; panel < panels; ++panel)
+        left -= (first + panel) % kParts == part;
     if (lane() == 0)
-      tp_mbarrier_expect(barrier, (pages - (but >= 0)) * bytes);
+      tp_mbarrier_expect(barrier, left * shape::page() * rowBytes);
+    const int cell = page * shape::page();
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < pages; ++i) {
-      const int cell = shuffleFrom(page, i) * shape::page();
-      if (lane() == 0 && i != but)
-        for (int panel = 0; panel < columns / 64; ++panel)
-          tp_copy_box_4(to + panel * (P::kKeys * 128) + i * shape::page() * 128,
-                        map, barrier, 64 * panel, cell, work.keyHead, 0);
+    for (int i = 0; i < (pages * panels + kParts - 1) / kParts; ++i) {
+      const int box = i * kParts + part, own = box / panels;
+      const int panel = box % panels, at = shuffleFrom(cell, own % kWarp);
+      if (lane() == 0 && own != but && own < pages)
+        tp_copy_box_4(to + panel * (P::kKeys * rowBytes) +
+                          own * (shape::page() * rowBytes),
+                      map, barrier, 64 * panel, at, work.keyHead, 0);
     }
     __syncwarp();
   }
