@@ -69,6 +69,7 @@ private:
                       const Twine &name);
   Function *addEntry(Function &kernel);
   void addTables();
+  void findRegisters(Function &function);
   void fail(const Twine &text) {
     if (problem.empty())
       problem = text.str();
@@ -92,11 +93,20 @@ private:
   /// Per kernel: its variables, where its dynamic memory begins.
   MapVector<Function *, SmallVector<SharedPlace>> shared;
   DenseMap<Function *, uint64_t> dynamicOffsets;
+  /// Kernels with instructions of sm_90.
+  SmallPtrSet<Function *, 4> kernelsOfSm90;
+  /// Variables of the present function that are given to primitives by address.
+  SmallPtrSet<const Value *, 8> registers;
   /// The present function's slots for operands and results.
   Value *in = nullptr, *out = nullptr;
   static constexpr unsigned numSlots = 32;
 };
 } // namespace
+
+static bool isPrimitive(const Function &function) {
+  return function.isDeclaration() &&
+         function.getName().starts_with(primitivePrefix);
+}
 
 Constant *Rewriter::makeText(const Twine &text, const Twine &name) {
   return builder.CreateGlobalString(text.str(), name, 0, &module);
@@ -119,12 +129,6 @@ Constant *Rewriter::makeSite(Instruction &instruction) {
   return makeText(text, "site");
 }
 
-void Rewriter::findKernels() {
-  for (Function &function : module)
-    if (function.getCallingConv() == CallingConv::PTX_Kernel)
-      kernels.push_back(&function);
-}
-
 /// The functions of `kernels` from which `user` can be reached.
 static void addUsers(Value *value, ArrayRef<Function *> kernels,
                      SmallSetVector<Function *, 4> &found,
@@ -142,6 +146,18 @@ static void addUsers(Value *value, ArrayRef<Function *> kernels,
       addUsers(user, kernels, found, seen);
     }
   }
+}
+
+void Rewriter::findKernels() {
+  for (Function &function : module)
+    if (function.getCallingConv() == CallingConv::PTX_Kernel)
+      kernels.push_back(&function);
+  SmallSetVector<Function *, 4> found;
+  SmallPtrSet<Value *, 16> seen;
+  for (Function &function : module)
+    if (isPrimitive(function))
+      addUsers(&function, kernels, found, seen);
+  kernelsOfSm90.insert(found.begin(), found.end());
 }
 
 /// Places shared variables: those of several kernels first, at one offset for
@@ -229,7 +245,7 @@ void Rewriter::replaceShared(GlobalVariable &variable, uint64_t offset) {
 void Rewriter::checkAccess(Instruction &instruction, Value *pointer, Type *type,
                            Align alignment, Kind kind) {
   const Value *object = getUnderlyingObject(pointer, 0);
-  if (!checked || isa<AllocaInst>(object) ||
+  if (!checked || (isa<AllocaInst>(object) && !registers.contains(object)) ||
       object->getName() == chosenFaultSymbol)
     return;
   builder.SetInsertPoint(&instruction);
@@ -356,9 +372,7 @@ void Rewriter::rewriteCall(CallInst &call) {
   if (!callee)
     return fail("an indirect call is not emulated");
   StringRef name = callee->getName();
-  bool isPrimitive =
-      callee->isDeclaration() && name.starts_with(primitivePrefix);
-  if (isPrimitive || name.consume_front("llvm.nvvm."))
+  if (isPrimitive(*callee) || name.consume_front("llvm.nvvm."))
     return callIntrinsic(call, name);
   if (auto *copy = dyn_cast<MemTransferInst>(&call)) {
     builder.SetInsertPoint(&call);
@@ -442,7 +456,24 @@ void Rewriter::rewriteInstruction(Instruction &instruction) {
     rewriteApproximate(instruction, "llvm.fdiv.approx");
 }
 
+/// A primitive takes registers by address: the emulator sees who touches them.
+void Rewriter::findRegisters(Function &function) {
+  registers.clear();
+  for (Instruction &instruction : instructions(function)) {
+    auto *call = dyn_cast<CallInst>(&instruction);
+    if (!call || !call->getCalledFunction() ||
+        !isPrimitive(*call->getCalledFunction()))
+      continue;
+    for (Value *argument : call->args())
+      if (argument->getType()->isPointerTy())
+        if (auto *variable =
+                dyn_cast<AllocaInst>(getUnderlyingObject(argument, 0)))
+          registers.insert(variable);
+  }
+}
+
 void Rewriter::rewriteFunction(Function &function) {
+  findRegisters(function);
   SmallVector<Instruction *> work;
   for (Instruction &instruction : instructions(function))
     work.push_back(&instruction);
@@ -513,7 +544,7 @@ void Rewriter::addTables() {
   auto *sharedType = StructType::get(context, {pointer, i32, i32});
   auto *kernelType =
       StructType::get(context, {pointer, pointer, pointer, i32, i32, i32, i32,
-                                ArrayType::get(i32, 3)});
+                                ArrayType::get(i32, 3), i32});
   SmallVector<Constant *> rows;
   for (Function *kernel : kernels) {
     SmallVector<Constant *> places;
@@ -533,7 +564,8 @@ void Rewriter::addTables() {
         {makeText(name, "name"), entry, makeTable(places, sharedType, "shared"),
          number(places.size()), number(dynamicOffsets[kernel]),
          number(kernel->arg_size()),
-         number(uint64_t(most[0]) * most[1] * most[2]), requiredRow}));
+         number(uint64_t(most[0]) * most[1] * most[2]), requiredRow,
+         number(kernelsOfSm90.contains(kernel) ? maxSharedSm90 : maxShared)}));
   }
   SmallVector<Constant *> constants;
   auto *constantType = StructType::get(context, {pointer, i64});

@@ -156,8 +156,8 @@ static std::string checkLaunch(const KernelEntry &entry, TpEmulatorDim grid,
   if (statics > maxStaticShared)
     return "expected at most " + std::to_string(maxStaticShared) +
            " bytes of static shared memory, got " + std::to_string(statics);
-  if (statics + dynamicBytes > maxShared)
-    return "expected at most " + std::to_string(maxShared) +
+  if (statics + dynamicBytes > entry.maxShared)
+    return "expected at most " + std::to_string(entry.maxShared) +
            " bytes of shared memory, got " +
            std::to_string(statics + dynamicBytes);
   return "";

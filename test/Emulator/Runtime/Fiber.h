@@ -18,7 +18,7 @@ namespace tp::emulator {
 /// The stacks of a block's threads, each with a guard page below.
 class Stacks {
 public:
-  static constexpr size_t stackBytes = 64 << 10;
+  static constexpr size_t stackBytes = 256 << 10;
   static constexpr size_t maxStacks = 1024;
 
   Stacks();
@@ -33,6 +33,9 @@ public:
   bool contains(size_t stack, const char *address, size_t bytes) const {
     const char *begin = memory + stack * stackBytes;
     return address >= begin && address + bytes <= begin + stackBytes;
+  }
+  size_t getOffset(size_t stack, const char *address) const {
+    return address - (memory + stack * stackBytes);
   }
 
 private:

@@ -13,30 +13,22 @@
 #ifndef TP_TEST_EMULATOR_LAUNCH_H
 #define TP_TEST_EMULATOR_LAUNCH_H
 
+#include "Clock.h"
 #include "Emulator.h"
 #include "Fiber.h"
+#include "Hopper.h"
 #include "Module.h"
 #include "Shadow.h"
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 namespace tp::emulator {
 
-/// Text of the instruction at work: the kernel's name, a number, the
-/// instruction. Equal exactly if it is the same instruction.
-using Site = const char *;
-
-inline constexpr uint32_t warpSize = 32;
 inline constexpr uint32_t maxThreads = 1024;
-/// What a block may have on sm_80, which the PTX is made for.
 inline constexpr uint32_t maxStaticShared = 48 << 10;
-inline constexpr uint32_t maxShared = 163 << 10;
-
-/// For each thread of the block, its time up to which everything it did is
-/// known to have happened. Null: nothing is known.
-using Clock = std::shared_ptr<const std::vector<uint32_t>>;
 
 /// A cp.async that is under way: done at the wait, as late as is allowed.
 struct AsyncCopy {
@@ -53,7 +45,11 @@ struct Thread {
   uint32_t index[3];
   Site waitsAt;
   uint32_t time;
-  Clock known;
+  Knowledge known;
+  ThreadProducts products;
+  const Mbarrier *waitsFor;
+  bool waitsForRegisters;
+  std::map<const char *, uint32_t> tensorMaps;  ///< versions acquired
   std::vector<AsyncCopy> open;                  ///< no group yet
   std::deque<std::vector<AsyncCopy>> committed; ///< oldest first
 };
@@ -72,7 +68,7 @@ struct Barrier {
     bool waits;
     Site site;
     uint32_t time;
-    Clock known;
+    Knowledge known;
   };
   std::vector<Arrival> arrivals;
   uint32_t count = 0; ///< of threads, as the arrivals said; 0: all
@@ -129,6 +125,34 @@ public:
   /// Gives up the launch; does not return.
   [[noreturn]] void giveUp();
 
+  // Instructions of sm_90 (hopper.h of kernels/device). Hopper*.cpp
+  void initMbarrier(const char *place, uint32_t count, Site site);
+  void showMbarriers();
+  /// Arrives, and has the phase wait for `bytes` of copies besides.
+  void arriveMbarrier(const char *place, int64_t bytes, Site site);
+  void waitMbarrier(const char *place, uint32_t parity, Site site);
+  void fenceProxy();
+  /// Meets the other threads of the warpgroup, the last of which evaluates.
+  using EvaluateWarpgroup = void (*)(Launch &, WarpgroupMeeting &,
+                                     const void *what, Site);
+  void meetWarpgroup(const char *operation, const void *what, uint64_t *in,
+                     Site site, EvaluateWarpgroup evaluate);
+  void multiply(const ProductKind &kind, WarpgroupMeeting &meeting, Site site);
+  void fenceProducts();
+  void commitProducts();
+  void waitProducts(uint32_t pending, float *accumulators, uint32_t count);
+  /// Checks and notes an access to what a primitive takes for registers.
+  void accessRegisters(const char *address, uint32_t bytes, Access kind,
+                       Site site);
+  /// The assembler has `count` of them computed here.
+  void holdRegisters(const char *address, uint32_t count, Site site);
+  void setRegisters(uint32_t warpgroup, int32_t count, Site site);
+  void waitForRegisters(Site site);
+  void publishTensorMap(char *global, const char *map, Site site);
+  void acquireTensorMap(const char *global, Site site);
+  void copyBox(char *to, const char *map, const char *barrier, const int *at,
+               uint32_t rank, Site site);
+
   /// A number of [-1, 1] that depends on the seed, the operation and its
   /// operand only: the hardware's errors are the same each time.
   double error(const char *operation, uint64_t operand) const;
@@ -152,13 +176,37 @@ private:
   Region *findRegion(const char *address, uint32_t bytes, Space space,
                      Site site);
   const char *sharedName(size_t offset) const;
-  bool isKnown(uint32_t thread, uint32_t time) const;
+  /// "byte 16 of @buffer"
+  std::string nameShared(size_t offset) const;
+  std::string nameParty(uint32_t party) const;
+  bool isKnown(uint32_t party, uint32_t time) const;
   void checkWrites(Cell &cell, const Region &region, Access kind, Site site);
   void noteRead(Cell &cell);
   int32_t unorderedReader(const Cell &cell) const;
   void complete(std::vector<AsyncCopy> &copies);
   // Sync.cpp
   void release(Barrier &barrier, bool whole);
+  // Hopper*.cpp
+  Mbarrier &findMbarrier(const char *place, Site site);
+  void endPhase(Mbarrier &barrier);
+  std::string describeWait(const Thread &thread) const;
+  void checkOperands(const ProductKind &kind, WarpgroupMeeting &meeting,
+                     uint32_t thread, Site site);
+  void multiplyRow(uint32_t columns, const float *a, float *own);
+  void readOperand(uint32_t warp, uint32_t offset, Site site);
+  OperandReads *findReads(uint32_t warp, Site site);
+  void gatherOperands(const ProductKind &kind, WarpgroupMeeting &meeting,
+                      Site site);
+  void startProduct(const ProductKind &kind, uint32_t thread, float *d,
+                    bool adds, Site site);
+  bool isReadBefore(const OperandReads &reads) const;
+  void checkOperandReads(size_t offset, uint32_t bytes, Site site);
+  void checkBox(const BoxCopy &copy, uint32_t rank, Site site);
+  void readBox(const BoxCopy &copy, Site site);
+  void reserveBox(const BoxCopy &copy, Site site);
+  bool completeBox();
+  void checkThreadEnd();
+  uint32_t draw(uint32_t count);
 
   const ModuleTable &module;
   const KernelEntry &kernel;
@@ -177,6 +225,7 @@ private:
   std::vector<std::vector<Meeting>> meetings; ///< per warp
   Barrier barriers[16];
 
+  HopperBlock hopper;
   Region arena;
   std::vector<Region> globals; ///< by address
   size_t lastGlobal = 0;

@@ -68,11 +68,8 @@ Region *Launch::findRegion(const char *address, uint32_t bytes, Space space,
   giveUp();
 }
 
-bool Launch::isKnown(uint32_t thread, uint32_t time) const {
-  if (thread == self)
-    return true;
-  const Clock &known = threads[self].known;
-  return known && (*known)[thread] >= time;
+bool Launch::isKnown(uint32_t party, uint32_t time) const {
+  return party == self || covers(threads[self].known.happened, party, time);
 }
 
 /// A thread of the block that read the byte and whose reading is not known to
@@ -127,8 +124,22 @@ void Launch::noteRead(Cell &cell) {
     list.push_back({time, bit, warp()});
 }
 
-static std::string nameThread(uint32_t thread) {
-  return "thread " + std::to_string(thread) + " of the block";
+std::string Launch::nameParty(uint32_t party) const {
+  if (party < threads.size())
+    return "thread " + std::to_string(party) + " of the block";
+  for (const auto &[offset, barrier] : hopper.mbarriers)
+    if (barrier.party == party)
+      return "a copy that the mbarrier at " + nameShared(offset) + " counts";
+  return "a copy";
+}
+
+std::string Launch::nameShared(size_t offset) const {
+  const char *name = sharedName(offset);
+  for (uint32_t i = 0; name && i < kernel.sharedCount; ++i)
+    if (kernel.shared[i].name == name)
+      return "byte " + std::to_string(offset - kernel.shared[i].offset) +
+             " of @" + name;
+  return "byte " + std::to_string(offset) + " of shared memory";
 }
 
 void Launch::checkWrites(Cell &cell, const Region &region, Access kind,
@@ -147,7 +158,7 @@ void Launch::checkWrites(Cell &cell, const Region &region, Access kind,
   if (!isKnown(cell.writeThread, cell.writeClock) &&
       !(kind == Access::Atomic && cell.writeIsAtomic))
     find("data race", site, "%s memory written by %s, no barrier between",
-         memory, nameThread(cell.writeThread).c_str());
+         memory, nameParty(cell.writeThread).c_str());
 }
 
 void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
@@ -161,7 +172,7 @@ void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
   }
   const char *address = static_cast<const char *>(pointer);
   if (space == Space::Any && stacks->contains(self, address, bytes))
-    return; // local memory
+    return accessRegisters(address, bytes, kind, site);
   Region &region = *findRegion(address, bytes, space, site);
   bool isShared = &region == &arena;
   if (reinterpret_cast<uintptr_t>(address) % alignment)
@@ -169,12 +180,16 @@ void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
          bytes, pointer, alignment);
 
   size_t first = address - region.base;
+  if (isShared && kind != Access::Read)
+    checkOperandReads(first, bytes, site);
   for (uint32_t i = 0; i < bytes; ++i) {
     Cell &cell = region.cell(first + i);
     bool here = cell.writeBlock == blockNumber;
     if (cell.inFlight && here)
       find("asynchronous copy not waited for", site,
-           "its target is used before cp.async.wait");
+           cell.writeThread < threads.size()
+               ? "its target is used before cp.async.wait"
+               : "its target is used before the wait for its mbarrier");
     if (isShared && !here && (kind == Access::Read || kind == Access::Atomic)) {
       const char *name = sharedName(first + i);
       find("uninitialised shared memory", site, "byte %zu of @%s", first + i,
@@ -188,7 +203,7 @@ void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
     if (cell.readBlock == blockNumber) {
       if (int32_t reader = unorderedReader(cell); reader >= 0)
         find("data race", site, "%s memory read by %s, no barrier between",
-             isShared ? "shared" : "global", nameThread(reader).c_str());
+             isShared ? "shared" : "global", nameParty(reader).c_str());
     }
     if (!isShared && cell.readBlock != 0 &&
         (cell.readBlock != blockNumber || cell.readByOthers))

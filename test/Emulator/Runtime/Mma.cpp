@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Elements.h"
 #include "Intrinsics.h"
 #include <algorithm>
 #include <bit>
@@ -45,13 +46,6 @@ TP_LOAD_MATRIX(x4, 4, false)
 TP_LOAD_MATRIX(x1_trans, 1, true)
 TP_LOAD_MATRIX(x2_trans, 2, true)
 TP_LOAD_MATRIX(x4_trans, 4, true)
-
-static float widenF16(uint16_t bits) {
-  return float(std::bit_cast<_Float16>(bits));
-}
-static float widenBf16(uint16_t bits) {
-  return std::bit_cast<float>(uint32_t(bits) << 16);
-}
 
 /// D = A B + C for 16 rows, 8 columns and `depth` products, C and D in f32.
 /// Operands: depth / 4 registers of A, depth / 8 of B, four of C.

@@ -15,12 +15,15 @@
 
 namespace tp::emulator {
 
-inline constexpr uint32_t moduleVersion = 1;
+inline constexpr uint32_t moduleVersion = 2;
 inline constexpr char moduleSymbol[] = "tp_emulated_module";
 /// Bytes that nothing may touch after each static shared variable.
 inline constexpr uint32_t redzoneBytes = 64;
 /// Alignment of dynamic shared memory.
 inline constexpr uint32_t dynamicAlignment = 1024;
+
+/// What a block may have on sm_80, and where instructions of sm_90 are used.
+inline constexpr uint32_t maxShared = 163 << 10, maxSharedSm90 = 227 << 10;
 
 /// A variable in shared memory; size 0 is the dynamic part.
 struct SharedVariable {
@@ -41,6 +44,8 @@ struct KernelEntry {
   /// Of .maxntid (product) and .reqntid; 0 where not given.
   uint32_t maxThreads;
   uint32_t requiredThreads[3];
+  /// Bytes of shared memory that a block may have.
+  uint32_t maxShared;
 };
 
 /// Memory of the module itself that kernels may read: constants.

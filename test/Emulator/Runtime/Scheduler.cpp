@@ -52,12 +52,18 @@ Launch::~Launch() {
 void Launch::shuffle(std::vector<uint32_t> &order) {
   if (seed == 0)
     return;
-  for (size_t i = order.size(); i > 1; --i) {
-    randomState ^= randomState << 13;
-    randomState ^= randomState >> 7;
-    randomState ^= randomState << 17;
-    std::swap(order[i - 1], order[randomState % i]);
-  }
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[draw(i)]);
+}
+
+/// A number below `count`: 0 without a seed.
+uint32_t Launch::draw(uint32_t count) {
+  if (seed == 0)
+    return 0;
+  randomState ^= randomState << 13;
+  randomState ^= randomState >> 7;
+  randomState ^= randomState << 17;
+  return randomState % count;
 }
 
 void Launch::yield() { tpEmulatorSwitch(&thread().stackPointer, scheduler); }
@@ -86,6 +92,7 @@ void Launch::enterThread() {
   if (pending)
     launch.find("asynchronous copy not waited for", pending->front().site,
                 "the thread ends before cp.async.wait");
+  launch.checkThreadEnd();
   thread.state = Thread::Done;
   launch.yield();
   abort();
@@ -111,11 +118,12 @@ void Launch::resolveStuck(uint32_t left) {
       self = i;
       site = threads[i].waitsAt;
     }
-    ++places[threads[i].waitsAt];
+    ++places["[" + std::string(threads[i].waitsAt) + "]" +
+             describeWait(threads[i])];
   }
   std::string text = std::to_string(threads.size() - left) + " have exited";
   for (const auto &[place, count] : places)
-    text += ", " + std::to_string(count) + " wait at [" + place + "]";
+    text += ", " + std::to_string(count) + " wait at " + place;
   find("threads wait for each other for ever", site, "%s", text.c_str());
   over = true;
 }
@@ -124,6 +132,9 @@ void Launch::runBlock() {
   for (Barrier &barrier : barriers)
     barrier.arrivals.clear();
   meetings.assign((threads.size() + warpSize - 1) / warpSize, {});
+  hopper = HopperBlock();
+  hopper.meetings.resize(threads.size() / warpgroupSize);
+  hopper.warpReads.resize(meetings.size());
   moreReaders.clear();
   // A NaN in every float format.
   memset(arena.base, 0xff, arena.bytes);
@@ -153,8 +164,15 @@ void Launch::runBlock() {
       }
       left += threads[i].state != Thread::Done;
     }
-    if (!ran && left != 0)
+    if (!hopper.copies.empty() && (!ran || (seed != 0 && draw(4) == 0)))
+      completeBox();
+    else if (!ran && left != 0)
       resolveStuck(left);
+  }
+  if (!over && !hopper.copies.empty()) {
+    self = hopper.copies.front().thread;
+    find("asynchronous copy not waited for", hopper.copies.front().site,
+         "the block ends before the wait for its mbarrier");
   }
 }
 

@@ -71,21 +71,14 @@ void Launch::meet(const char *operation, uint32_t mask, uint64_t *in,
   list.erase(found);
 }
 
-/// What is known to any of `threads` and what they did themselves.
-template <typename Members>
-static Clock join(const Members &members, size_t numThreads) {
-  auto joined = std::make_shared<std::vector<uint32_t>>(numThreads);
-  const std::vector<uint32_t> *last = nullptr;
-  for (const auto &member : members) {
-    if (!member.known || member.known.get() == last)
-      continue;
-    last = member.known.get();
-    for (size_t i = 0; i < numThreads; ++i)
-      (*joined)[i] = std::max((*joined)[i], (*last)[i]);
+/// What is known to any of `members` and what they did themselves.
+static Knowledge join(const std::vector<Barrier::Arrival> &members) {
+  KnowledgeSum sum;
+  for (const Barrier::Arrival &member : members) {
+    sum.add(member.known);
+    sum.happened.add(member.thread, member.time);
   }
-  for (const auto &member : members)
-    (*joined)[member.thread] = std::max((*joined)[member.thread], member.time);
-  return joined;
+  return sum.get();
 }
 
 void Launch::orderLanes(uint32_t lanes) {
@@ -95,7 +88,7 @@ void Launch::orderLanes(uint32_t lanes) {
     members.push_back(
         {index, true, nullptr, threads[index].time, threads[index].known});
   }
-  Clock joined = join(members, threads.size());
+  Knowledge joined = join(members);
   for (const Barrier::Arrival &member : members) {
     threads[member.thread].known = joined;
     ++threads[member.thread].time;
@@ -103,7 +96,7 @@ void Launch::orderLanes(uint32_t lanes) {
 }
 
 void Launch::release(Barrier &barrier, bool whole) {
-  Clock joined = join(barrier.arrivals, threads.size());
+  Knowledge joined = join(barrier.arrivals);
   for (const Barrier::Arrival &arrival : barrier.arrivals) {
     if (!arrival.waits)
       continue;
