@@ -67,6 +67,19 @@ __device__ inline float exp2Approx(float x) {
   return __nvvm_ex2_approx_ftz_f(x);
 }
 
+/// log2 x to an absolute error of 2^-22; that of 0 is -inf.
+__device__ inline float log2Approx(float x) {
+  return __nvvm_lg2_approx_ftz_f(x);
+}
+/// 1 / x within one unit in the last place.
+__device__ inline float reciprocalApprox(float x) {
+  return __nvvm_rcp_approx_ftz_f(x);
+}
+/// The greater one; a NaN only if both are.
+__device__ inline float maxNumber(float a, float b) {
+  return __builtin_fmaxf(a, b);
+}
+
 /// The value of the thread whose lane differs from this one's by the bits of
 /// `mask`. All threads of the warp take part.
 template <typename T>
@@ -80,6 +93,22 @@ __device__ inline T shuffleXor(T value, int mask) {
   __builtin_memcpy(&value, words, sizeof(T));
   return value;
 }
+
+/// A number that all lanes have, told to the compiler. All threads of the warp
+/// take part.
+__device__ inline int uniform(int value) {
+  return __nvvm_shfl_sync_idx_i32(-1, value, 0, 0x1f);
+}
+/// The value of lane `from`, and of the lane `distance` below (of the lowest
+/// lanes, their own). All threads of the warp take part.
+__device__ inline int shuffleFrom(int value, int from) {
+  return __nvvm_shfl_sync_idx_i32(-1, value, from, 0x1f);
+}
+__device__ inline int shuffleUp(int value, int distance) {
+  return __nvvm_shfl_sync_up_i32(-1, value, distance, 0);
+}
+/// Orders the memory accesses of the warp's threads.
+__device__ inline void __syncwarp() { __nvvm_bar_warp_sync(-1); }
 
 /// Bit i: the condition of lane i. All threads of the warp take part.
 __device__ inline unsigned ballot(bool condition) {

@@ -69,7 +69,7 @@ SmallVector<Type> AttentionArguments::getTypes(OpBuilder &builder,
     ATTENTION_PARAMETERS(TYPE)
   }
 #undef TYPE
-  if (tiles.splits > 1)
+  if (tiles.hasScratch)
     types.push_back(pointer);
   return types;
 }
@@ -97,7 +97,7 @@ AttentionArguments AttentionArguments::read(KernelEmitter &e,
     ATTENTION_PARAMETERS(READ)
   }
 #undef READ
-  if (tiles.splits > 1)
+  if (tiles.hasScratch)
     own.scratch = get();
   return own;
 }

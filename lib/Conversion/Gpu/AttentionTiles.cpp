@@ -9,6 +9,8 @@
 
 #include "AttentionTiles.h"
 
+#include "HopperAttention.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -272,6 +274,7 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
         multiprocessors * std::min(tiles.residentBlocks, blocksTogether) /
             blocks,
         1, std::min(seen / leastTiles, largestSplits));
+  tiles.hasScratch = tiles.splits > 1 || hasHopperAttention(shape, tiles);
   return tiles;
 }
 

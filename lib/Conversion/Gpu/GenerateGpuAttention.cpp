@@ -11,6 +11,7 @@
 #include "AttentionBackwardKernel.h"
 #include "AttentionKernel.h"
 #include "AttentionSplits.h"
+#include "HopperAttention.h"
 #include "tp/Conversion/Gpu/Passes.h"
 #include "tp/Conversion/Kernels/GpuModule.h"
 #include "tp/Conversion/Kernels/Kernels.h"
@@ -80,14 +81,19 @@ struct GenerateGpuAttentionPass
                            std::to_string(known.size());
         gpu::GPUModuleOp module = getOrCreateKernelsModule(getOperation());
         AttentionTiles tiles = AttentionTiles::choose(*shape);
-        generateAttention(module, name, *shape, tiles, op->getLoc());
+        auto kernel =
+            generateAttention(module, name, *shape, tiles, op->getLoc());
+        if (hasHopperAttention(*shape, tiles))
+          addKernelImage(kernel, getHopperAttention(*shape, op->getContext()));
         if (tiles.splits > 1)
           generateAttentionCombine(module, getCombineName(name), *shape, tiles,
                                    op->getLoc());
         known.push_back({*shape, tiles, name});
         found = &known.back();
       }
-      if (found->tiles.splits == 1)
+      if (hasHopperAttention(found->shape, found->tiles))
+        setKernels(op, {found->name}, hopperAttentionScratchBytes);
+      else if (found->tiles.splits == 1)
         setKernels(op, {found->name});
       else
         setKernels(op, {found->name, getCombineName(found->name)},

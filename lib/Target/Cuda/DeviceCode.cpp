@@ -61,7 +61,9 @@ makeDeviceMachine(StringRef image, std::string &error) {
   // Products and sums may share one rounding.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple, image.empty() ? StringRef(portableArchitecture) : image, "+ptx80",
+      triple, image.empty() ? StringRef(portableArchitecture) : image,
+      // tensormap.replace is of PTX 8.3.
+      image.empty() ? "+ptx80" : "+ptx83",
       options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
