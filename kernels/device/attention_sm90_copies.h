@@ -321,17 +321,21 @@ private:
       return work.findKey(base, stride, size, tile * P::kKeys + row);
     });
   }
-  /// `locate` gives the address of a row, or null for zeros.
+  /// A thread has whole rows. `locate` gives the address of a row, or null for
+  /// zeros.
   template <int rows, int columns, typename Locate>
   __device__ void copyTile(char *to, int size, char *barrier,
                            Locate locate) const {
 #pragma unroll 1
-    for (int i = tp_opaque(thread); i < rows * columns; i += hopper::kWarpgroup) {
-      const int row = i / columns, column = i % columns;
-      const char *from = column < size ? locate(row) : nullptr;
-      char *place = to + hopper::swizzle<rows>(row, column / 8) + column % 8 * 2;
-      *reinterpret_cast<uint16_t *>(place) =
-          from ? reinterpret_cast<const uint16_t *>(from)[column] : 0;
+    for (int row = tp_opaque(thread); row < rows; row += hopper::kWarpgroup) {
+      auto *from = reinterpret_cast<const uint16_t *>(locate(row));
+#pragma unroll 1
+      for (int column = 0; column < columns; ++column) {
+        char *place =
+            to + hopper::swizzle<rows>(row, column / 8) + column % 8 * 2;
+        *reinterpret_cast<uint16_t *>(place) =
+            from && column < size ? from[column] : 0;
+      }
     }
     tp_proxy_fence();
     tp_mbarrier_arrive(barrier);
