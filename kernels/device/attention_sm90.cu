@@ -419,7 +419,8 @@ __device__ inline void run(const Arguments &call, char *scratch) {
   // Masks come apart where one thread starts all other copies.
   const bool hasMasks = hasBoxes && !P::kPaged && P::hasMask();
   if (thread == 0) {
-    const int all = hopper::kWarpgroup, parts = PageCopies<P>::kParts;
+    constexpr int all = ElementCopies<P>::kThreads;
+    constexpr int parts = PageCopies<P>::kParts;
     if (!hasBoxes)
       barriers.init(all, all, all);
     else if (P::kPaged)
@@ -438,29 +439,29 @@ __device__ inline void run(const Arguments &call, char *scratch) {
     return;
   }
   P::giveRegisters();
-  auto makeProducer = [&](auto copies) {
-    return Producer<P, decltype(copies)>{call, shared, barriers, copies, items};
-  };
-  if (!hasBoxes)
-    return makeProducer(ElementCopies<P>{call, shared, thread})
-        .template run<true, true>();
-  const Maps<P> maps(call, shared, scratch);
   const int number = uniform(warp());
-  auto runBoxes = [&](bool ofKeys, auto copies) {
+  auto produce = [&](bool ofKeys, auto copies) {
+    Producer<P, decltype(copies)> producer{call, shared, barriers, copies, items};
     if (ofKeys)
-      makeProducer(copies).template run<true, false>();
+      producer.template run<true>();
     else
-      makeProducer(copies).template run<false, true>();
+      producer.template run<false>();
   };
+  if (!hasBoxes) {
+    constexpr int threads = ElementCopies<P>::kThreads;
+    produce(thread < threads, ElementCopies<P>{call, shared, thread % threads});
+    return;
+  }
+  const Maps<P> maps(call, shared, scratch);
   if constexpr (P::kPaged) {
     constexpr int parts = PageCopies<P>::kParts;
-    runBoxes(number / parts == 0,
-             PageCopies<P>{maps, call, shared, number % parts});
+    produce(number / parts == 0,
+            PageCopies<P>{maps, call, shared, number % parts});
     return;
   }
   // One warp copies queries and keys, one values, and one writes masks.
   if (number < 2 && lane() == 0)
-    runBoxes(number == 0, BoxCopies<P>{maps});
+    produce(number == 0, BoxCopies<P>{maps});
   else if (number == 2 && hasMasks)
     produceMasks<P>(call, shared, barriers, items);
 }

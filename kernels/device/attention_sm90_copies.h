@@ -279,13 +279,14 @@ private:
   }
 };
 
-/// Copies by all threads of the producer, element by element, wherever the
-/// tensors lie.
+/// Copies by two warps of the producer, element by element, wherever the tensors
+/// lie. `thread` is the thread's number in them.
 template <typename P>
 struct ElementCopies {
   const Arguments &call;
   char *shared;
   int thread;
+  static constexpr int kThreads = hopper::kWarpgroup / 2;
 
   __device__ int find(const Work<P> &, int) const { return 0; }
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
@@ -327,7 +328,7 @@ private:
   __device__ void copyTile(char *to, int size, char *barrier,
                            Locate locate) const {
 #pragma unroll 1
-    for (int row = tp_opaque(thread); row < rows; row += hopper::kWarpgroup) {
+    for (int row = tp_opaque(thread); row < rows; row += kThreads) {
       auto *from = reinterpret_cast<const uint16_t *>(locate(row));
 #pragma unroll 1
       for (int column = 0; column < columns; ++column) {
@@ -368,8 +369,8 @@ struct Producer {
                  barriers.valueFull(stage));
     valueRing.advance();
   }
-  /// Of queries and keys, of values, or of all.
-  template <bool ofKeys, bool ofValues>
+  /// Of queries and keys, or of values.
+  template <bool ofKeys>
   __device__ void run() {
     Work<P> work;
 #pragma unroll 1
@@ -380,21 +381,15 @@ struct Producer {
         tp_mbarrier_wait(barriers.queryEmpty(), round % 2 ^ 1);
         copies.query(work, shared, barriers.queryFull());
       }
-      if (tile < work.firstTile)
-        continue;
-      if constexpr (ofKeys)
-        loadKey(work, tile, found);
 #pragma unroll 1
-      for (--tile; tile >= work.firstTile; --tile) {
-        const int next = copies.find(work, tile);
+      for (; tile >= work.firstTile; --tile) {
+        const int next = tile > work.firstTile ? copies.find(work, tile - 1) : 0;
         if constexpr (ofKeys)
-          loadKey(work, tile, next);
-        if constexpr (ofValues)
-          loadValue(work, tile + 1, found);
+          loadKey(work, tile, found);
+        else
+          loadValue(work, tile, found);
         found = next;
       }
-      if constexpr (ofValues)
-        loadValue(work, work.firstTile, found);
     }
   }
 };
