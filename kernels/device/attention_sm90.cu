@@ -225,6 +225,8 @@ template <typename P>
 __device__ inline void writeOutputs(const Arguments &call, const Work<P> &work,
                                     const State<P> &state, char *outputs,
                                     int warpRow) {
+  // Or addresses are kept from item to item, and spilled.
+  warpRow = tp_opaque(warpRow);
 #pragma unroll
   for (int i = 0; i < P::kValue / 8; ++i)
 #pragma unroll
@@ -417,7 +419,14 @@ __device__ inline void run(const Arguments &call, char *scratch) {
   // Masks come apart where one thread starts all other copies.
   const bool hasMasks = hasBoxes && !P::kPaged && P::hasMask();
   if (thread == 0) {
-    barriers.init(hasBoxes ? 1 : hopper::kWarpgroup, hasMasks);
+    constexpr int all = ElementCopies<P>::kThreads;
+    constexpr int parts = PageCopies<P>::kParts;
+    if (!hasBoxes)
+      barriers.init(all, all, all);
+    else if (P::kPaged)
+      barriers.init(1, parts, parts);
+    else
+      barriers.init(1, 1 + hasMasks, 1);
     tp_mbarrier_init_fence();
   }
   if (Work<P>::rows() < P::kRows)
@@ -430,22 +439,31 @@ __device__ inline void run(const Arguments &call, char *scratch) {
     return;
   }
   P::giveRegisters();
-  auto produce = [&](auto copies) {
-    Producer<P, decltype(copies)>{call, shared, barriers, copies, items}.run();
-  };
-  if (!hasBoxes)
-    return produce(ElementCopies<P>{call, shared, thread});
-  const Maps<P> maps(call, shared, scratch);
   const int number = uniform(warp());
-  if constexpr (P::kPaged) {
-    if (number == 0)
-      produce(PageCopies<P>{maps, call, shared});
-  } else {
-    if (thread == 0)
-      produce(BoxCopies<P>{maps});
-    else if (hasMasks && number == 1)
-      produceMasks<P>(call, shared, barriers, items);
+  auto produce = [&](bool ofKeys, auto copies) {
+    Producer<P, decltype(copies)> producer{call, shared, barriers, copies, items};
+    if (ofKeys)
+      producer.template run<true>();
+    else
+      producer.template run<false>();
+  };
+  if (!hasBoxes) {
+    constexpr int threads = ElementCopies<P>::kThreads;
+    produce(thread < threads, ElementCopies<P>{call, shared, thread % threads});
+    return;
   }
+  const Maps<P> maps(call, shared, scratch);
+  if constexpr (P::kPaged) {
+    constexpr int parts = PageCopies<P>::kParts;
+    produce(number / parts == 0,
+            PageCopies<P>{maps, call, shared, number % parts});
+    return;
+  }
+  // One warp copies queries and keys, one values, and one writes masks.
+  if (number < 2 && lane() == 0)
+    produce(number == 0, BoxCopies<P>{maps});
+  else if (number == 2 && hasMasks)
+    produceMasks<P>(call, shared, barriers, items);
 }
 
 } // namespace attention

@@ -50,7 +50,7 @@ struct Maps {
       tp_tensor_map_publish(own + number * hopper::kMapBytes, map);
     }
     tp_named_sync(P::kConsumers + 1, hopper::kWarpgroup);
-    if (threadIdx.x == 0) {
+    if (lane() == 0) {
       tp_tensor_map_acquire(query);
       tp_tensor_map_acquire(key);
       tp_tensor_map_acquire(value);
@@ -129,14 +129,15 @@ template <typename P>
 struct BoxCopies {
   Maps<P> maps;
 
+  __device__ int find(const Work<P> &, int) const { return 0; }
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
     copyQueries(maps, work, to, barrier);
   }
-  __device__ void key(const Work<P> &work, int tile, int, char *to,
+  __device__ void key(const Work<P> &work, int tile, int, int, char *to,
                       char *barrier) const {
     copyTile<P::kHead>(maps.key, work, tile, to, barrier);
   }
-  __device__ void value(const Work<P> &work, int tile, char *to,
+  __device__ void value(const Work<P> &work, int tile, int, char *to,
                         char *barrier) const {
     copyTile<P::kValue>(maps.value, work, tile, to, barrier);
   }
@@ -176,66 +177,85 @@ __device__ inline void writeMask(const unsigned (&words)[P::kMaskWords],
       to[word] = words[word];
 }
 
-/// Copies of pages by the copy engine, which a warp starts: a lane for each page
-/// of a tile.
+/// Copies of pages by the copy engine, which two warps start, each a `part` of a
+/// tile: there are many, and each takes a warp some time. A lane looks up each
+/// page.
 template <typename P>
 struct PageCopies {
   Maps<P> maps;
   const Arguments &call;
   char *shared;
+  int part;
+  static constexpr int kParts = 2;
 
+  /// The lane's page of a tile. Asked early, for it is read from memory.
+  __device__ int find(const Work<P> &work, int tile) const {
+    return work.getPage(tile * (P::kKeys / shape::page()) + lane());
+  }
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
-    if (lane() == 0)
+    if (lane() == 0 && part == 0)
       copyQueries(maps, work, to, barrier);
     __syncwarp();
   }
-  __device__ void key(const Work<P> &work, int tile, int stage, char *to,
+  __device__ void key(const Work<P> &work, int, int page, int stage, char *to,
                       char *barrier) const {
-    const int pages = P::kKeys / shape::page();
-    const int page = getPage(work, tile);
-    const unsigned found =
-        ballot(lane() < pages && page < shape::cells() / shape::page());
-    unsigned words[P::kMaskWords];
-#pragma unroll
-    for (int word = 0; word < P::kMaskWords; ++word)
-      words[word] = ballot(
-          found >> (word * kWarp + lane()) / shape::page() & 1);
-    writeMask<P>(words, shared, stage);
+    if (part == 0)
+      writePageMask(page, stage);
     copyPages<P::kHead>(maps.key, work, page, /*but=*/-1, to, barrier);
   }
   /// Values behind the last key are zeros: powers of zero would not hide a NaN.
-  __device__ void value(const Work<P> &work, int tile, char *to,
+  __device__ void value(const Work<P> &work, int tile, int page, char *to,
                         char *barrier) const {
     const int left = work.keyLength - tile * P::kKeys;
     int partial = -1; // the page that the keys end in
     if (left < P::kKeys && left % shape::page() != 0) {
       partial = left / shape::page();
-      copyPartial(work, tile * P::kKeys + partial * shape::page(), partial, to);
+      if (part == 0)
+        copyPartial(work, tile * P::kKeys + partial * shape::page(), partial,
+                    to);
     }
-    copyPages<P::kValue>(maps.value, work, getPage(work, tile), partial, to,
-                         barrier);
+    copyPages<P::kValue>(maps.value, work, page, partial, to, barrier);
   }
 
 private:
-  __device__ static int getPage(const Work<P> &work, int tile) {
-    return work.getPage(tile * (P::kKeys / shape::page()) + lane());
-  }
-  /// Starts the copies of all pages of a tile but one. A page that is none of
-  /// the pool's becomes zeros.
-  template <int columns>
-  __device__ static void copyPages(const char *map, const Work<P> &work,
-                                   int page, int but, char *to, char *barrier) {
+  __device__ void writePageMask(int page, int stage) const {
     const int pages = P::kKeys / shape::page();
-    const int bytes = shape::page() * columns * 2;
+    const unsigned found =
+        ballot(lane() < pages && page < shape::cells() / shape::page());
+    unsigned words[P::kMaskWords];
+#pragma unroll
+    for (int word = 0; word < P::kMaskWords; ++word)
+      words[word] =
+          ballot(found >> (word * kWarp + lane()) / shape::page() & 1);
+    writeMask<P>(words, shared, stage);
+  }
+  /// Starts the copies of this part of all pages of a tile but one. A page that
+  /// is none of the pool's becomes zeros.
+  template <int columns>
+  __device__ void copyPages(const char *map, const Work<P> &work, int page,
+                            int but, char *to, char *barrier) const {
+    constexpr int panels = columns / 64;
+    const int pages = P::kKeys / shape::page(), rowBytes = 128;
+    const int boxes = (pages * panels + kParts - 1 - part) / kParts;
+    const int first = but * panels; // of the boxes that are left out
+    int left = boxes;
+    if (but >= 0)
+#pragma unroll
+      for (int panel = 0; panel < panels; ++panel)
+        left -= (first + panel) % kParts == part;
     if (lane() == 0)
-      tp_mbarrier_expect(barrier, (pages - (but >= 0)) * bytes);
+      tp_mbarrier_expect(barrier, left * shape::page() * rowBytes);
+    const int cell = page * shape::page();
     __syncwarp();
-    if (lane() < pages && lane() != but)
-      for (int panel = 0; panel < columns / 64; ++panel)
-        tp_copy_box_4(to + panel * (P::kKeys * 128) +
-                          lane() * shape::page() * 128,
-                      map, barrier, 64 * panel, page * shape::page(),
-                      work.keyHead, 0);
+#pragma unroll
+    for (int i = 0; i < (pages * panels + kParts - 1) / kParts; ++i) {
+      const int box = i * kParts + part, own = box / panels;
+      const int panel = box % panels, at = shuffleFrom(cell, own % kWarp);
+      if (lane() == 0 && own != but && own < pages)
+        tp_copy_box_4(to + panel * (P::kKeys * rowBytes) +
+                          own * (shape::page() * rowBytes),
+                      map, barrier, 64 * panel, at, work.keyHead, 0);
+    }
     __syncwarp();
   }
   /// Page `number` of a tile, whose first key is `key`, by the warp.
@@ -243,7 +263,7 @@ private:
                               char *to) const {
     constexpr int chunks = P::kValue / 8;
 #pragma unroll 1
-    for (int i = lane(); i < shape::page() * chunks; i += kWarp) {
+    for (int i = tp_opaque(lane()); i < shape::page() * chunks; i += kWarp) {
       const int row = i / chunks, chunk = i % chunks;
       const char *from = work.findKey(call.value, call.valueStride,
                                       shape::valueSize(), key + row);
@@ -259,14 +279,16 @@ private:
   }
 };
 
-/// Copies by all threads of the producer, element by element, wherever the
-/// tensors lie.
+/// Copies by two warps of the producer, element by element, wherever the tensors
+/// lie. `thread` is the thread's number in them.
 template <typename P>
 struct ElementCopies {
   const Arguments &call;
   char *shared;
   int thread;
+  static constexpr int kThreads = hopper::kWarpgroup / 2;
 
+  __device__ int find(const Work<P> &, int) const { return 0; }
   __device__ void query(const Work<P> &work, char *to, char *barrier) const {
     copyTile<P::kRows, P::kHead>(to, shape::headSize(), barrier, [&](int row) {
       const Place place = work.locate(row);
@@ -275,7 +297,7 @@ struct ElementCopies {
       return place.inBounds ? call.query + 2 * element : nullptr;
     });
   }
-  __device__ void key(const Work<P> &work, int tile, int stage, char *to,
+  __device__ void key(const Work<P> &work, int tile, int, int stage, char *to,
                       char *barrier) const {
     if (P::hasMask() && uniform(warp()) == 0) {
       unsigned words[P::kMaskWords];
@@ -285,7 +307,7 @@ struct ElementCopies {
     copyKeys<P::kHead>(work, tile, call.key, call.keyStride, shape::headSize(),
                        to, barrier);
   }
-  __device__ void value(const Work<P> &work, int tile, char *to,
+  __device__ void value(const Work<P> &work, int tile, int, char *to,
                         char *barrier) const {
     copyKeys<P::kValue>(work, tile, call.value, call.valueStride,
                         shape::valueSize(), to, barrier);
@@ -300,17 +322,21 @@ private:
       return work.findKey(base, stride, size, tile * P::kKeys + row);
     });
   }
-  /// `locate` gives the address of a row, or null for zeros.
+  /// A thread has whole rows. `locate` gives the address of a row, or null for
+  /// zeros.
   template <int rows, int columns, typename Locate>
   __device__ void copyTile(char *to, int size, char *barrier,
                            Locate locate) const {
 #pragma unroll 1
-    for (int i = thread; i < rows * columns; i += hopper::kWarpgroup) {
-      const int row = i / columns, column = i % columns;
-      const char *from = column < size ? locate(row) : nullptr;
-      char *place = to + hopper::swizzle<rows>(row, column / 8) + column % 8 * 2;
-      *reinterpret_cast<uint16_t *>(place) =
-          from ? reinterpret_cast<const uint16_t *>(from)[column] : 0;
+    for (int row = tp_opaque(thread); row < rows; row += kThreads) {
+      auto *from = reinterpret_cast<const uint16_t *>(locate(row));
+#pragma unroll 1
+      for (int column = 0; column < columns; ++column) {
+        char *place =
+            to + hopper::swizzle<rows>(row, column / 8) + column % 8 * 2;
+        *reinterpret_cast<uint16_t *>(place) =
+            from && column < size ? from[column] : 0;
+      }
     }
     tp_proxy_fence();
     tp_mbarrier_arrive(barrier);
@@ -327,33 +353,43 @@ struct Producer {
   const Items<P> &items;
   Ring keyRing = {}, valueRing = {};
 
-  __device__ void loadKey(const Work<P> &work, int tile) {
+  __device__ void loadKey(const Work<P> &work, int tile, int found) {
     const int stage = keyRing.stage;
     tp_mbarrier_wait(barriers.keyEmpty(stage), keyRing.parity ^ 1);
-    copies.key(work, tile, stage, shared + P::kKeyTiles + stage * P::kKeyBytes,
+    copies.key(work, tile, found, stage,
+               shared + P::kKeyTiles + stage * P::kKeyBytes,
                barriers.keyFull(stage));
     keyRing.advance();
   }
-  __device__ void loadValue(const Work<P> &work, int tile) {
+  __device__ void loadValue(const Work<P> &work, int tile, int found) {
     const int stage = valueRing.stage;
     tp_mbarrier_wait(barriers.valueEmpty(stage), valueRing.parity ^ 1);
-    copies.value(work, tile, shared + P::kValueTiles + stage * P::kValueBytes,
+    copies.value(work, tile, found,
+                 shared + P::kValueTiles + stage * P::kValueBytes,
                  barriers.valueFull(stage));
     valueRing.advance();
   }
+  /// Of queries and keys, or of values.
+  template <bool ofKeys>
   __device__ void run() {
     Work<P> work;
+#pragma unroll 1
     for (int round = 0; items.get(round, work); ++round) {
-      tp_mbarrier_wait(barriers.queryEmpty(), round % 2 ^ 1);
-      copies.query(work, shared, barriers.queryFull());
-      if (work.firstTile >= work.endTile)
-        continue;
-      loadKey(work, work.endTile - 1);
-      for (int tile = work.endTile - 2; tile >= work.firstTile; --tile) {
-        loadKey(work, tile);
-        loadValue(work, tile + 1);
+      int tile = work.endTile - 1;
+      int found = tile >= work.firstTile ? copies.find(work, tile) : 0;
+      if constexpr (ofKeys) {
+        tp_mbarrier_wait(barriers.queryEmpty(), round % 2 ^ 1);
+        copies.query(work, shared, barriers.queryFull());
       }
-      loadValue(work, work.firstTile);
+#pragma unroll 1
+      for (; tile >= work.firstTile; --tile) {
+        const int next = tile > work.firstTile ? copies.find(work, tile - 1) : 0;
+        if constexpr (ofKeys)
+          loadKey(work, tile, found);
+        else
+          loadValue(work, tile, found);
+        found = next;
+      }
     }
   }
 };

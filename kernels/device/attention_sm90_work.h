@@ -45,16 +45,16 @@ struct Plan {
   /// Whether tiles of keys have masks.
   __device__ static bool hasMask() { return paged || shape::maskBytes() != 0; }
 
-  /// Of 64K registers: two consumers get 240 a thread, three 160.
+  /// Of 64K registers: two consumers get 232 a thread, three 160.
   __device__ static void giveRegisters() {
     if constexpr (consumers == 2)
-      tp_give_registers_24();
+      tp_give_registers_40();
     else
       tp_give_registers_32();
   }
   __device__ static void takeRegisters() {
     if constexpr (consumers == 2)
-      tp_take_registers_240();
+      tp_take_registers_232();
     else
       tp_take_registers_160();
   }
@@ -81,16 +81,15 @@ struct Barriers {
   __device__ char *keyEmpty(int stage) const { return base + 32 + 8 * stage; }
   __device__ char *valueFull(int stage) const { return base + 48 + 8 * stage; }
   __device__ char *valueEmpty(int stage) const { return base + 64 + 8 * stage; }
-  /// So many threads say that a tile is full, and one more of keys with a mask
-  /// that comes apart.
-  __device__ void init(int producers, bool hasMask) const {
+  /// So many threads say that queries, and tiles of keys and values, are there.
+  __device__ void init(int ofQueries, int ofKeys, int ofValues) const {
     constexpr int warps = 4 * P::kConsumers;
-    tp_mbarrier_init(queryFull(), producers);
+    tp_mbarrier_init(queryFull(), ofQueries);
     tp_mbarrier_init(queryEmpty(), warps);
     for (int stage = 0; stage < P::kStages; ++stage) {
-      tp_mbarrier_init(keyFull(stage), producers + hasMask);
+      tp_mbarrier_init(keyFull(stage), ofKeys);
       tp_mbarrier_init(keyEmpty(stage), warps);
-      tp_mbarrier_init(valueFull(stage), producers);
+      tp_mbarrier_init(valueFull(stage), ofValues);
       tp_mbarrier_init(valueEmpty(stage), warps);
     }
   }

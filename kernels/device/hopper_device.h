@@ -168,10 +168,10 @@ TP_PRIMITIVE void tp_named_arrive(int name, int threads) {
   TP_PRIMITIVE void tp_take_registers_##count() {                                           \
     asm volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";" ::: "memory");  \
   }
-TP_DEFINE_REGISTERS(24)
+TP_DEFINE_REGISTERS(40)
 TP_DEFINE_REGISTERS(32)
 TP_DEFINE_REGISTERS(160)
-TP_DEFINE_REGISTERS(240)
+TP_DEFINE_REGISTERS(232)
 
 //===----------------------------------------------------------------------===//
 // The copy engine

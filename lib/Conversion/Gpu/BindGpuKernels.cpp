@@ -13,6 +13,7 @@
 #include "tp/Conversion/Gpu/Passes.h"
 #include "tp/Conversion/Kernels/Kernels.h"
 #include "tp/Interfaces/LibraryInterface.h"
+#include "tp/Schedule/RowKernels.h"
 
 namespace tp {
 #define GEN_PASS_DEF_BINDGPUKERNELS
@@ -121,6 +122,8 @@ struct BindGpuKernelsPass : tp::impl::BindGpuKernelsBase<BindGpuKernelsPass> {
       return signalPassFailure();
     Binder binder(getOperation());
     WalkResult result = getOperation().walk([&](LibraryOpInterface op) {
+      if (op->hasAttr(kernelAttrName))
+        return WalkResult::advance(); // whoever wrote the program has chosen
       const KernelFamily *family = findFamily(op.getLibraryCall({}).name);
       if (family && failed(binder.bind(op, *family)))
         return WalkResult::interrupt();

@@ -26,6 +26,8 @@ static constexpr int64_t leastRows = 64;
 /// Panels begin at multiples of this, and the launch does not say where its
 /// shared memory begins.
 static constexpr int64_t alignment = 1024;
+/// Tokens of a step over pages that shared memory has room to list.
+static constexpr int64_t mostListed = 16 << 10, listedBytes = 2;
 
 namespace {
 /// As Plan of attention_sm90_copies.h has them.
@@ -48,11 +50,19 @@ struct HopperTiles {
 };
 } // namespace
 
+/// Tiles consist of whole pages, the rows of which lie as the copy engine
+/// takes them, and all tokens of a step are listed in shared memory.
+static bool hasHopperPages(const AttentionShape &shape) {
+  int64_t page = shape.pages->page;
+  return shape.findsTokens() && page % 8 == 0 && tileKeys % page == 0 &&
+         shape.queryLength <= mostListed;
+}
+
 bool tp::hasHopperAttention(const AttentionShape &shape,
                             const AttentionTiles &tiles) {
-  return tiles.splits == 1 && !shape.pages && shape.queryType == shape.keyType &&
-         (shape.type.isBF16() || shape.type.isF16()) &&
-         !shape.biasType &&
+  return tiles.splits == 1 && (!shape.pages || hasHopperPages(shape)) &&
+         shape.queryType == shape.keyType &&
+         (shape.type.isBF16() || shape.type.isF16()) && !shape.biasType &&
          std::max(shape.headSize, shape.valueSize) <= largestHead &&
          shape.getSharing() <= HopperTiles(shape).getRows() &&
          shape.getRows() >= leastRows;
@@ -99,16 +109,24 @@ KernelImage tp::getHopperAttention(const AttentionShape &shape,
   numbers.append("scale", builder.getF32FloatAttr(shape.scale));
   numbers.append("softCap", builder.getF32FloatAttr(shape.softCap));
 
-  int64_t queries = tiles.getRows() / shape.getSharing();
+  // Over pages each token may be a work item.
+  int64_t queries = shape.pages ? 1 : tiles.getRows() / shape.getSharing();
   int64_t items = llvm::divideCeil(shape.queryLength, queries) *
                   shape.keyHeads * shape.batch;
   Launch launch;
   launch.grid = {std::min(items, mostBlocks), 1, 1};
   launch.block = {tiles.getThreads(), 1, 1};
   launch.sharedBytes = tiles.getSharedBytes();
+  if (shape.pages) {
+    launch.sharedBytes += listedBytes * shape.queryLength;
+    append("page", shape.pages->page);
+    append("cells", shape.pages->cells);
+    append("tableRows", shape.pages->rows);
+    append("slots", shape.pages->slots);
+  }
   StringRef type = shape.type.isBF16() ? "bf16" : "f16";
   std::string entry =
-      ("attention_sm90_" + type + "_" + Twine(tiles.head)).str();
+      ((shape.pages ? "paged_attention_sm90_" : "attention_sm90_") + type + "_" + Twine(tiles.head)).str();
   return {"sm_90a",
           {"attention_sm90", entry, numbers.getDictionary(context)},
           launch};

@@ -4,13 +4,15 @@
 // heads are 74 rows, in blocks of 64), a causal kernel starts with the last.
 
 // CHECK-LABEL: func.func @bf16
-// CHECK: nn.attention {{.*}} {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_0}
+// Hopper's kernel in its place needs scratch, for tensor maps.
+// CHECK: nn.attention {{.*}} {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_0, tp.scratch_bytes = 50688 : i64}
 // CHECK: gpu.module @kernels
 // CHECK: llvm.mlir.global external @dynamic_shared_memory() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
-// CHECK: gpu.func @attention_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[LENGTH:.*]]: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr) kernel
+// CHECK: gpu.func @attention_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[LENGTH:.*]]: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
 // CHECK-SAME: tp.block = array<i64: 128, 1, 1>
 // CHECK-SAME: tp.grid = array<i64: 128, 1, 1>
+// CHECK-SAME: tp.images = {sm_90a = {block = array<i64: 512, 1, 1>, entry = "attention_sm90_bf16_64", grid = array<i64: 64, 1, 1>, shape = {batch = 32 : i64, {{.*}}sharing = 2 : i64{{.*}}}, shared_bytes = 116223 : i64, source = "attention_sm90"}}
 // CHECK-SAME: tp.shared_bytes = 46080
 // Queries, then the first tile, then the rest of them in the loop.
 // CHECK: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg

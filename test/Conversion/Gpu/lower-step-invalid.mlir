@@ -18,7 +18,7 @@ func.func @call(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 func.func @write(%k: tensor<4x2x8xf32>, %cells: tensor<4xi32>, %pool: tensor<64x2x8xf32>) -> tensor<64x2x8xf32> {
-  // expected-error @below {{expected a kernel: run tp-generate-gpu-cache-write}}
+  // expected-error @below {{expected a kernel: run tp-bind-gpu-kernels}}
   %0 = nn.cache_write %k, %cells, %pool : (tensor<4x2x8xf32>, tensor<4xi32>, tensor<64x2x8xf32>) -> tensor<64x2x8xf32>
   return %0 : tensor<64x2x8xf32>
 }

@@ -149,6 +149,8 @@ static tp::TargetHandle getDevice() {
 }
 
 static bool isScheduled(ModuleOp module) {
+  if (module.lookupSymbol(tp::kernelsModuleName))
+    return true; // and lowered as far
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr(tp::kernelAttrName))
       return true;

@@ -39,9 +39,9 @@ struct Knowledge {
 class ClockSum {
 public:
   void add(const Clock &clock) {
-    if (!clock || clock.get() == last)
+    if (!clock || clock == last)
       return;
-    last = clock.get();
+    last = clock;
     if (times.size() < clock->size())
       times.resize(clock->size());
     for (size_t i = 0; i < clock->size(); ++i)
@@ -60,7 +60,7 @@ public:
 
 private:
   std::vector<uint32_t> times;
-  const void *last = nullptr; ///< often several in a row know the same
+  Clock last; ///< kept: several in a row often know the same
 };
 
 /// Adds up what several know.

@@ -26,8 +26,8 @@ namespace tp {
 #define GEN_PASS_REGISTRATION
 #include "tp/Conversion/Gpu/Passes.h.inc"
 
-/// Whether operations that would call `function` (of tprt/abi.h) have kernels in
-/// CUDA C++, which tp-bind-gpu-kernels names.
+/// Whether operations that would call `function` (of tprt/abi.h) have kernels
+/// in CUDA C++, which tp-bind-gpu-kernels names.
 bool hasKernelFamily(llvm::StringRef function);
 
 /// From the kernels' gpu.func to the LLVM dialect with NVVM's intrinsics.

@@ -130,7 +130,8 @@ def BindGpuKernels : Pass<"tp-bind-gpu-kernels", "::mlir::ModuleOp"> {
     read, changed and debugged as source (`docs/Kernels.md`).
 
     `tp.images` of a kernel has what an architecture runs in its place, with a
-    launch of its own and the same parameters.
+    launch of its own and the same parameters. An operation that names a kernel
+    already keeps it.
 
     Refused are shapes that a grid has no room for, and element types without an
     entry point.

@@ -1,6 +1,6 @@
 """Checks what the assembler says of kernels: check-resources.py kernels.json
 KERNELS ARCHITECTURES. So many kernels, each for these architectures
-(sm_80,sm_90), and none spills or has a stack."""
+(sm_80,sm_90; some for sm_90a besides), and none spills or has a stack."""
 import json
 import sys
 
@@ -11,7 +11,7 @@ faults = []
 if len(kernels) != kernels_wanted:
     faults.append(f"expected {kernels_wanted} kernels, got {len(kernels)}")
 for name, architectures in kernels.items():
-    if sorted(architectures) != sorted(architectures_wanted):
+    if set(architectures) - {"sm_90a"} != set(architectures_wanted):
         faults.append(f"{name}: expected {architectures_wanted}, got {list(architectures)}")
     for architecture, used in architectures.items():
         for resource in ("spill_stores", "spill_loads", "stack"):
