@@ -40,7 +40,7 @@ enum Fault {
   kNoPhaseWait,
   kStageReusedEarly,
   kReleasedEarly,
-  kTooManyRegisters,
+  kNoRegistersGiven,
   kRight = 31
 };
 

@@ -384,7 +384,7 @@ TEST_F(RingTest, WithMistakes) {
                   "bytes"}};
   for (auto [fault, text] : mistakes)
     EXPECT_THAT(multiply(64 * 5, fault), HasSubstr(text));
-  EXPECT_THAT(multiply(64, kTooManyRegisters),
+  EXPECT_THAT(multiply(64, kNoRegistersGiven),
               HasSubstr("where other warpgroups have not given registers"));
 }
 

@@ -12,6 +12,10 @@
 #include "Faults.h"
 #include "hopper.h"
 
+// Shares of the registers of three warpgroups, whatever kernels use.
+TP_DECLARE_REGISTERS(40)
+TP_DECLARE_REGISTERS(232)
+
 namespace {
 using hopper::kWarpgroup;
 
@@ -302,19 +306,18 @@ ring(const uint16_t *a, const uint16_t *b, float *d, int depth, char *maps,
   __syncthreads();
   const int warpgroup = threadIdx.x / kWarpgroup;
   if (warpgroup == 0) {
-    tp_take_registers_240();
+    tp_take_registers_232();
     // Those who multiply tell the others that they are ready.
     tp_named_arrive(1, 256);
     consume(d, depth, faults);
-  } else if (warpgroup == 1) {
-    tp_give_registers_32();
+    return;
+  }
+  if (!has(faults, kNoRegistersGiven))
+    tp_give_registers_40();
+  if (warpgroup == 1) {
     tp_named_sync(1, 256);
     if (warp() % (kWarpgroup / kWarp) == 0)
       produce(a, b, depth, maps, faults);
-  } else if (has(faults, kTooManyRegisters)) {
-    tp_take_registers_240();
-  } else {
-    tp_give_registers_24();
   }
 }
 
