@@ -174,6 +174,15 @@ TEST_F(HopperTest, ProductsWithMistakes) {
   EXPECT_GT(worst, 1000);
 }
 
+TEST_F(HopperTest, WarpsThatAreNoWarpgroup) {
+  Memory<float> d(256);
+  EXPECT_THAT(launch("four_warps", 256, 8192, {&d.data}),
+              AllOf(HasSubstr("where 96 of 128 threads of warpgroup 0 have "
+                              "come"),
+                    HasSubstr("where 32 of 128 threads of warpgroup 1 have "
+                              "come")));
+}
+
 /// A tensor of random numbers and a box of it.
 struct Tensor {
   Tensor(std::vector<int> sizes, std::vector<int> boxes, std::vector<int> at,
@@ -218,9 +227,11 @@ uint16_t getElement(const BoxTest &test, int place) {
 
 class BoxesTest : public HopperTest {
 protected:
+  /// `missing` elements of the tensor are not in its allocation; `room` is what
+  /// the box has in shared memory, if that is less than it needs.
   std::string copy(Tensor tensor, std::initializer_list<Fault> list,
-                   int64_t missing = 0) {
-    int bytes = tensor.boxBytes();
+                   int64_t missing = 0, int room = 0) {
+    int bytes = room ? room : tensor.boxBytes();
     Memory<uint16_t> from(tensor.elements - missing);
     Memory<char> map(128);
     result = std::make_unique<Memory<uint16_t>>(bytes / 2, 0xAAAA);
@@ -318,6 +329,10 @@ TEST_F(BoxesTest, WithMistakes) {
   EXPECT_THAT(copy(odd, {}), HasSubstr("dimension 2: stride "));
   EXPECT_THAT(copy(large, {}),
               HasSubstr("dimension 2: box 257, expected 1 to 256"));
+  large.test.box[2] = 256;
+  EXPECT_THAT(copy(large, {}, 0, 4096),
+              HasSubstr("shared memory out of bounds: a box of 196608 bytes at "
+                        "byte 0 of @dynamic_shared_memory"));
 }
 
 class RingTest : public HopperTest {

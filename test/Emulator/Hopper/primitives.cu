@@ -317,3 +317,21 @@ ring(const uint16_t *a, const uint16_t *b, float *d, int depth, char *maps,
     tp_give_registers_24();
   }
 }
+
+/// Four warps that are no warpgroup: from the second on.
+extern "C" __global__ void __attribute__((launch_bounds(256)))
+four_warps(float *d) {
+  char *tile = dynamic_shared_memory;
+  for (int i = threadIdx.x; i < 64 * 128; i += 256)
+    tile[i] = 0;
+  show(0);
+  if (warp() < 1 || warp() > 4)
+    return;
+  float own[32];
+  uint32_t place = tp_wgmma_describe(tile, 16);
+  tp_wgmma_fence();
+  hopper::multiplyShared(Bf16(), own, place, place, false);
+  tp_wgmma_commit();
+  hopper::wait<0>(own);
+  d[threadIdx.x] = own[0];
+}

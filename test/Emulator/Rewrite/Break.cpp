@@ -27,7 +27,13 @@ static constexpr std::pair<Fault, StringLiteral> faultNames[] = {
     {Fault::WrongLane, "wrong-lane"},
     {Fault::OffByOneBound, "off-by-one-bound"},
     {Fault::OverlapBlocks, "overlap-blocks"},
-    {Fault::WrongPart, "wrong-part"}};
+    {Fault::WrongPart, "wrong-part"},
+    {Fault::DropProductWait, "drop-wgmma-wait"},
+    {Fault::DropProductFence, "drop-wgmma-fence"},
+    {Fault::DropProxyFence, "drop-proxy-fence"},
+    {Fault::DropPhaseWait, "drop-mbarrier-wait"},
+    {Fault::DropArrival, "drop-mbarrier-arrive"},
+    {Fault::WrongBytes, "wrong-bytes"}};
 
 ArrayRef<Fault> tp::emulator::getFaults() {
   static const SmallVector<Fault> faults(make_first_range(faultNames));
@@ -56,7 +62,7 @@ static bool isPlace(Instruction &instruction, Fault fault) {
   switch (fault) {
   case Fault::DropBarrier:
     return callee.starts_with("llvm.nvvm.barrier.cta.sync") ||
-           callee == "llvm.nvvm.bar.warp.sync";
+           callee == "llvm.nvvm.bar.warp.sync" || callee == "tp_named_sync";
   case Fault::DropCopyWait:
     return callee.starts_with("llvm.nvvm.cp.async.wait");
   case Fault::SkipInit: {
@@ -77,6 +83,18 @@ static bool isPlace(Instruction &instruction, Fault fault) {
             instruction.getOpcode() == Instruction::LShr) &&
            instruction.getType()->isIntegerTy() &&
            isa<ConstantInt>(instruction.getOperand(1));
+  case Fault::DropProductWait:
+    return callee.starts_with("tp_wgmma_wait");
+  case Fault::DropProductFence:
+    return callee == "tp_wgmma_fence";
+  case Fault::DropProxyFence:
+    return callee == "tp_proxy_fence";
+  case Fault::DropPhaseWait:
+    return callee == "tp_mbarrier_wait";
+  case Fault::DropArrival:
+    return callee == "tp_mbarrier_arrive";
+  case Fault::WrongBytes:
+    return callee == "tp_mbarrier_expect";
   }
   return false;
 }
@@ -139,7 +157,18 @@ void Breaker::arm(Instruction &place, Fault fault, int32_t number) {
   case Fault::DropBarrier:
   case Fault::DropCopyWait:
   case Fault::SkipInit:
+  case Fault::DropProductWait:
+  case Fault::DropProductFence:
+  case Fault::DropProxyFence:
+  case Fault::DropPhaseWait:
+  case Fault::DropArrival:
     return skip(place, number);
+  case Fault::WrongBytes: {
+    Value *bytes = place.getOperand(1);
+    Value *more = builder.CreateAdd(bytes, builder.getInt32(16));
+    place.setOperand(1, builder.CreateSelect(isChosen(number), more, bytes));
+    return;
+  }
   case Fault::WrongLane: {
     // The third operand is a lane or a distance to one. A butterfly of another
     // distance may still reach every lane, one of none does not.

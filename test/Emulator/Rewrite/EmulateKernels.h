@@ -48,6 +48,13 @@ enum class Fault {
   OffByOneBound, ///< an index may be equal to its bound
   OverlapBlocks, ///< two blocks next to each other do the same part
   WrongPart,     ///< an index is divided by another number
+  // Of kernels for sm_90:
+  DropProductWait,  ///< a wait for products is left out
+  DropProductFence, ///< a wgmma.fence is left out
+  DropProxyFence,   ///< a fence before products and copies is left out
+  DropPhaseWait,    ///< a wait for an mbarrier is left out
+  DropArrival,      ///< an arrival at an mbarrier is left out
+  WrongBytes,       ///< an mbarrier expects 16 bytes more
 };
 llvm::ArrayRef<Fault> getFaults();
 /// "drop-barrier", ...

@@ -68,12 +68,13 @@ struct BoxCopy {
   Site site;
 
   uint32_t rowBytes() const { return map.box[0] * elementBytes; }
-  uint32_t rows() const {
-    uint32_t count = 1;
+  uint64_t rows() const {
+    uint64_t count = 1;
     for (uint32_t i = 1; i < map.rank; ++i)
       count *= map.box[i];
     return count;
   }
+  uint64_t bytes() const { return rows() * rowBytes(); }
 };
 
 /// Where the 128-byte swizzle puts the chunk at `offset` of shared memory.

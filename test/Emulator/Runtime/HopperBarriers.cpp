@@ -126,8 +126,18 @@ void Launch::waitMbarrier(const char *place, uint32_t parity, Site site) {
   known = sum.get();
 }
 
-std::string Launch::describeWait(const Thread &thread) const {
+/// What is missing where thread `index` waits.
+std::string Launch::describeWait(uint32_t index) const {
+  const Thread &thread = threads[index];
   const Mbarrier *barrier = thread.waitsFor;
+  uint32_t group = index / warpgroupSize;
+  if (group < hopper.meetings.size()) {
+    const WarpgroupMeeting &meeting = hopper.meetings[group];
+    if (meeting.present != 0 && meeting.site == thread.waitsAt)
+      return ", where " + std::to_string(meeting.present) +
+             " of 128 threads of warpgroup " + std::to_string(group) +
+             " have come";
+  }
   if (thread.waitsForRegisters)
     return ", where other warpgroups have not given registers";
   if (!barrier)

@@ -80,6 +80,12 @@ void Launch::checkBox(const BoxCopy &copy, uint32_t rank, Site site) {
   if (copy.rowBytes() % chunkBytes || copy.rowBytes() > 128)
     refuse(0, "bytes of the box", copy.rowBytes(),
            "a multiple of 16 up to 128, the span of the swizzle");
+  if (copy.target + copy.bytes() > arena.bytes) {
+    find("shared memory out of bounds", site, "a box of %llu bytes at %s",
+         static_cast<unsigned long long>(copy.bytes()),
+         nameShared(copy.target).c_str());
+    giveUp();
+  }
   if (reinterpret_cast<uintptr_t>(map.base) % 16)
     find("misaligned access", site,
          "tensor at %p, expected alignment 16 for the copy engine",
@@ -188,7 +194,7 @@ bool Launch::completeBox() {
     for (uint32_t i = offset; isChecked() && i < offset + chunkBytes; ++i)
       arena.cell(i).inFlight = false;
   });
-  int64_t bytes = int64_t(copy.rows()) * copy.rowBytes();
+  int64_t bytes = copy.bytes();
   Mbarrier &barrier = *copy.barrier;
   self = copy.thread; // that a finding names
   bool isLate = barrier.phase != copy.phase;

@@ -189,7 +189,7 @@ private:
   // Hopper*.cpp
   Mbarrier &findMbarrier(const char *place, Site site);
   void endPhase(Mbarrier &barrier);
-  std::string describeWait(const Thread &thread) const;
+  std::string describeWait(uint32_t index) const;
   void checkOperands(const ProductKind &kind, WarpgroupMeeting &meeting,
                      uint32_t thread, Site site);
   void multiplyRow(uint32_t columns, const float *a, float *own);

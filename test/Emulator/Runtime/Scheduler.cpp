@@ -119,7 +119,7 @@ void Launch::resolveStuck(uint32_t left) {
       site = threads[i].waitsAt;
     }
     ++places["[" + std::string(threads[i].waitsAt) + "]" +
-             describeWait(threads[i])];
+             describeWait(i)];
   }
   std::string text = std::to_string(threads.size() - left) + " have exited";
   for (const auto &[place, count] : places)
