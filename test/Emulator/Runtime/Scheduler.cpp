@@ -118,8 +118,7 @@ void Launch::resolveStuck(uint32_t left) {
       self = i;
       site = threads[i].waitsAt;
     }
-    ++places["[" + std::string(threads[i].waitsAt) + "]" +
-             describeWait(i)];
+    ++places["[" + std::string(threads[i].waitsAt) + "]" + describeWait(i)];
   }
   std::string text = std::to_string(threads.size() - left) + " have exited";
   for (const auto &[place, count] : places)
