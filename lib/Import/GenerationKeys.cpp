@@ -138,6 +138,8 @@ bool GenerationKey::isNeutral(const llvm::json::Value &value) const {
   llvm_unreachable("unknown kind of JSON");
 }
 
+llvm::ArrayRef<GenerationKey> getGenerationKeys() { return keys; }
+
 const GenerationKey *findGenerationKey(llvm::StringRef name) {
   const GenerationKey *found = llvm::find_if(
       keys, [&](const GenerationKey &key) { return key.name == name; });

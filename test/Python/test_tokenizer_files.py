@@ -10,6 +10,7 @@ tokenizers/expected.json (scripts/make-tokenizer-references).
 import json
 import logging
 import pathlib
+import random
 import re
 import shutil
 import types
@@ -362,6 +363,22 @@ def test_a_single_file(tmp_path, capsys):
     assert (f"tp-train: {file}: read alone; ignored: {SETTINGS} (--tokenizer {tmp_path} reads them "
             "too)\ntp-train: each text has nothing before it and nothing after it\n"
             ) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pieces(name, tmp_path, monkeypatch):
+    """The ids of a text in pieces are those of the whole, wherever it is cut."""
+    tokenizer = text.Tokenizer(write(tmp_path, **CASES[name]))
+    draw = random.Random(name)
+    for margin in (32, 100):
+        monkeypatch.setattr(text._tokenizer, "_MARGIN", margin)
+        words = [draw.choice([*TEXTS, " ", "\n", "a" * 30]) for _ in range(15)]
+        whole = draw.choice(["", " "]).join(words) + " " * draw.randrange(70)
+        for size in (1, 7, 150, len(whole)):
+            pieces = list(tokenizer.encode_pieces(whole, size))
+            assert sum(pieces, []) == tokenizer.encode(whole, add_special_tokens=False), size
+            assert size > 7 or len(pieces) > 3
+    assert list(tokenizer.encode_pieces("")) == []
 
 
 def test_training_text(tmp_path, monkeypatch):
