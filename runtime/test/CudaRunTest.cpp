@@ -305,7 +305,7 @@ TEST(CudaRun, ADeviceThatNeverAnswers) {
   EXPECT_GE(lost, 3);
 }
 
-/// Of several ranks each is stuck, and none of them in a collective.
+/// Each of several ranks is stuck, and none of them in a collective.
 TEST(CudaRun, DevicesThatNeverAnswer) {
   DeviceFixture f(2);
   auto result = f.runFake("--timeout 0.5 --load-timeout 0.5" + f.output(),

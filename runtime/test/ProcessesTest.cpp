@@ -347,7 +347,8 @@ TEST(Processes, RendezvousThatIsTaken) {
   waitpid(child, nullptr, 0);
 }
 
-// Who comes and is lost before all have come is missed, unless it comes again.
+// A rank that comes and is lost before all have come is missed, unless it comes
+// again.
 TEST(Processes, RankLostAtTheRendezvousIsNamed) {
   std::vector<ProcessInfo> places;
   for (int64_t rank = 0; rank < 4; ++rank) {

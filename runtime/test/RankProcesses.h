@@ -88,8 +88,8 @@ public:
   std::string mark; ///< in the environment of all of its processes
 };
 
-/// In the environment of ranks, so that a test need not wait long for one that
-/// stands still to be lost.
+/// A setting in the environment of ranks, so that a test need not wait long for
+/// one that stands still to be lost.
 inline const std::string kSoonSilent = " TPRT_SILENCE_TIMEOUT=1.5";
 
 /// A file of /proc; empty if the process ends meanwhile.

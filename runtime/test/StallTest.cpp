@@ -106,8 +106,8 @@ TEST(Stalls, CallsThatHangUpAreForgotten) {
     EXPECT_EQ(ranks.wait(r), 0) << ranks.errors(r);
 }
 
-/// In a run over TCP: any rank, rank 0 in the middle of the star, and all but
-/// one.
+/// A run over TCP survives stalls of any rank, rank 0 in the middle of the
+/// star, and all but one.
 TEST(Stalls, InARunOverTcp) {
   Ranks ranks(3);
   ranks.startAll("-1 30");
@@ -173,7 +173,7 @@ TEST(Stalls, InARunOfProcesses) {
   EXPECT_TRUE(allNamed(run.errors(), 3, 1)) << run.errors();
 }
 
-/// By the option, which is nearer than the variable; and what is none.
+/// The option wins over the variable; values that are no limit are refused.
 TEST(Stalls, TheLimitCanBeSet) {
   Fixture f(2);
   std::string arguments = f.weights() + f.input() + " --backend processes";
