@@ -198,6 +198,16 @@ inline bool allNamed(const std::string &errors, int64_t ranks, int64_t victim) {
   return true;
 }
 
+/// Kills a rank of a run, which ends with a message of each survivor.
+inline void expectNamedOnceKilled(Running &run,
+                                  const std::vector<pid_t> &processes,
+                                  int64_t victim) {
+  kill(processes[size_t(victim)], SIGKILL);
+  EXPECT_EQ(run.wait(20), 3);
+  EXPECT_TRUE(allNamed(run.errors(), int64_t(processes.size()), victim))
+      << run.errors();
+}
+
 /// Environments of ranks that nobody started; `what` tells worlds apart.
 inline std::vector<std::string> hostEnvironments(int64_t ranks, int what) {
   std::vector<std::string> result;

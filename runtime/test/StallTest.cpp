@@ -168,9 +168,7 @@ TEST(Stalls, InARunOfProcesses) {
     EXPECT_EQ(run.wait(0.3), -1) << run.errors();
   }
   // One that ends is known at once all the same.
-  kill(processes[1], SIGKILL);
-  EXPECT_EQ(run.wait(20), 3);
-  EXPECT_TRUE(allNamed(run.errors(), 3, 1)) << run.errors();
+  expectNamedOnceKilled(run, processes, 1);
 }
 
 /// The option wins over the variable; values that are no limit are refused.
