@@ -425,3 +425,16 @@ def test_every_key_has_a_row():
     from tp_mlir.text import _settings
     rows = set(re.findall(r"`([a-z_]+)`", page))
     assert {*_settings._HONOURED, *_settings._REASONS} <= rows
+
+
+def test_ids_end_where_texts_do(tmp_path, monkeypatch):
+    """A prompt of ids ends at the tokenizer's end token too, and needs no tokenizer."""
+    monkeypatch.setattr("tp_mlir._generator.open_engine", lambda folder, **options:
+                        types.SimpleNamespace(stop_ids=frozenset({3}), notes=[]))
+    tokenizer = made(tmp_path / "one", tokenizer_config_json={"eos_token": "</s>"})
+    assert tokenizer.eos in tokenizer.stop_ids
+    for prompt in ([1, 2], "a"):
+        _, params, _ = LLM(tmp_path / "one")._asked(prompt, {})
+        assert params.stop_ids == {3} | tokenizer.stop_ids
+    (tmp_path / "two").mkdir()
+    assert LLM(tmp_path / "two")._asked([1, 2], {"stop_ids": {4}})[1].stop_ids == {3, 4}
