@@ -431,6 +431,7 @@ def test_ids_end_where_texts_do(tmp_path, monkeypatch):
     """A prompt of ids ends at the tokenizer's end token too, and needs no tokenizer."""
     monkeypatch.setattr("tp_mlir._generator.open_engine", lambda folder, **options:
                         types.SimpleNamespace(stop_ids=frozenset({3}), notes=[]))
+    (tmp_path / "one").mkdir()
     tokenizer = made(tmp_path / "one", tokenizer_config_json={"eos_token": "</s>"})
     assert tokenizer.eos in tokenizer.stop_ids
     for prompt in ([1, 2], "a"):
