@@ -18,7 +18,7 @@ config.environment["PATH"] = os.pathsep.join(
 )
 # The language and the folders, because ccache tells compilations apart by them.
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "OMP_NUM_THREADS", "LANG", "LC_ALL",
-             "CCACHE_DIR", "XDG_CACHE_HOME", "CUDA_HOME", "CUDA_PATH"):
+             "CCACHE_DIR", "XDG_CACHE_HOME", "CUDA_HOME", "CUDA_PATH", "VERIFY_SCRIPTS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.substitutions.append(("%fixtures", os.path.join(config.tp_source_dir, "test", "fixtures")))

@@ -162,7 +162,7 @@ LogicalResult BudgetCheck::run() {
   }
   if (hasAny)
     return success();
-  // What is not listed is forbidden, each kind by its own name.
+  // A kind that is not listed is forbidden, each kind by its own name.
   for (CollectiveOpInterface op : collectives) {
     if (listed.contains(kindOf(op)))
       continue;

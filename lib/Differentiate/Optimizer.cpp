@@ -283,7 +283,7 @@ void UpdateBuilder::updateWeight(TrainedWeight &weight, Value gradient) {
                                            args[2], args[3])
                               : buildSgd(e, given, weight.decays, args[1], g,
                                          weight.momentum ? args[2] : Value());
-        // Without a token, or skipped: everything stays.
+        // A step without a token, or one that is skipped, changes nothing.
         Value any = e.isPositive(count);
         for (auto [i, value] : llvm::enumerate(next))
           value = e.select(any, value, args[1 + i]);

@@ -33,7 +33,8 @@ static std::string showShape(ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
-/// What is wrong with a tensor that stands for a parameter, or nothing.
+/// Describes what is wrong with a tensor that stands for a parameter; empty if
+/// nothing is.
 static std::string checkTensor(const CheckpointTensor &tensor,
                                ArrayRef<int64_t> shape) {
   if (ArrayRef(tensor.shape) != shape)
@@ -54,7 +55,8 @@ static std::string toPattern(StringRef name) {
 }
 
 namespace {
-/// What is wrong with a parameter: the first place, and how many more.
+/// Describes what is wrong with a parameter: the first place, and how many
+/// more.
 struct Fault {
   std::string text, advice;
   int64_t count = 0;
@@ -77,7 +79,7 @@ public:
 
   void check(const ParameterUse &use, ArrayRef<int64_t> iterations);
   void check(const TensorPart &part);
-  /// What is there and unused, and what is not there.
+  /// Lists tensors that are unused, and those that are missing.
   void checkRest();
   bool isValid() const { return valid; }
 

@@ -16,7 +16,7 @@
 
 namespace tp {
 
-/// What a program asks of a checkpoint.
+/// The tensors that a program asks of a checkpoint.
 struct TensorRequest {
   llvm::ArrayRef<ParameterUse> parameters;
   /// Other tensors of the same parameters.
@@ -25,9 +25,9 @@ struct TensorRequest {
   llvm::ArrayRef<std::string> ignored;
   /// Tensors that the checkpoint is read without, for messages.
   const TensorPatterns &excluded;
-  /// What values are compared as.
+  /// The type that values are compared in.
   FloatKind readType;
-  /// Of a head that config.json does not tie: its name and the table's.
+  /// The names of a head that config.json does not tie and of the table.
   std::string head = "", table = "";
 };
 

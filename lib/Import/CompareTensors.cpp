@@ -46,7 +46,7 @@ static std::optional<FloatKind> getFloatKind(StringRef dtype) {
   return std::nullopt;
 }
 
-/// Of a tensor that has elements.
+/// Expects a tensor that has elements.
 static int64_t getElementBytes(const CheckpointTensor &tensor) {
   int64_t count = 1;
   for (int64_t size : tensor.shape)
@@ -105,7 +105,7 @@ llvm::Error TensorComparer::read(const CheckpointTensor &tensor,
   return file->read(tensor.dataStart + tensor.begin + element * size, bytes);
 }
 
-/// How many of the last dimensions are whole on both sides, so that their
+/// Counts the last dimensions that are whole on both sides, so that their
 /// elements follow each other.
 static size_t countWhole(const TensorBox &a, const TensorBox &b,
                          ArrayRef<int64_t> sizes) {

@@ -189,7 +189,7 @@ void Reader::readLengths() {
     result.defaults["min_new_tokens"] = *own;
 }
 
-/// Without do_sample the largest logit is taken, until a request has a
+/// If do_sample is not set, the largest logit is taken, until a request has a
 /// temperature.
 void Reader::readDraw() {
   bool draws = object.getBool("do_sample", false);

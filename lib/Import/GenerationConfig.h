@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How a checkpoint wants its tokens chosen. Each key is a default of requests,
-// is refused, or is ignored for a reason that users are told:
-// docs/Generation.md has the table.
+// The settings by which a checkpoint wants its tokens chosen. Each key is a
+// default of requests, is refused, or is ignored for a reason that users are
+// told: docs/Generation.md has the table.
 //
 //===----------------------------------------------------------------------===//
 

@@ -23,7 +23,7 @@ static constexpr llvm::StringLiteral
     processors = "it is no setting but an object of a Python program";
 
 static constexpr GenerationKey keys[] = {
-    // How long.
+    // The length of an answer.
     {"max_length", Honoured},
     {"max_new_tokens", Honoured},
     {"min_length", Honoured},
@@ -33,7 +33,7 @@ static constexpr GenerationKey keys[] = {
     {"stop_strings", Refused,
      "programs know ids alone: write eos_token_id, or give texts as a "
      "request's 'stop'"},
-    // Which tokens.
+    // The choice of tokens.
     {"do_sample", Honoured},
     {"temperature", Honoured},
     {"top_k", Honoured},
@@ -137,6 +137,8 @@ bool GenerationKey::isNeutral(const llvm::json::Value &value) const {
   }
   llvm_unreachable("unknown kind of JSON");
 }
+
+llvm::ArrayRef<GenerationKey> getGenerationKeys() { return keys; }
 
 const GenerationKey *findGenerationKey(llvm::StringRef name) {
   const GenerationKey *found = llvm::find_if(

@@ -38,6 +38,9 @@ struct GenerationKey {
 /// Null for what transformers does not know.
 const GenerationKey *findGenerationKey(llvm::StringRef name);
 
+/// All keys.
+llvm::ArrayRef<GenerationKey> getGenerationKeys();
+
 } // namespace tp
 
 #endif // TP_LIB_IMPORT_GENERATIONKEYS_H

@@ -166,8 +166,8 @@ static FailureOr<Checkpoint> openCheckpoint(MLIRContext *context,
   return checkpoint;
 }
 
-/// What tensors of one parameter are compared as: what they are read as, and
-/// masters of weights in 16 bits are in 32.
+/// The type that tensors of one parameter are compared in: what they are read
+/// as, and masters of weights in 16 bits are in 32.
 static FloatKind getReadType(const ImportOptions &options, FloatKind dtype) {
   return options.train ? FloatKind::F32 : dtype;
 }

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KnownKeys.h"
+#include "GenerationKeys.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -206,6 +207,10 @@ void readCommonKeys(ObjectReader &reader, const Family &family,
   refuseQuantised(reader);
   readAutoMap(reader, known);
   reader.ignore(ignoredKeys);
+  // GenerationConfig.cpp reads them where texts are generated.
+  for (const GenerationKey &key : getGenerationKeys())
+    if (!known.reads(key.name))
+      reader.ignore({key.name});
 }
 
 void finishKeys(ObjectReader &reader, const KnownKeys &known) {

@@ -72,7 +72,7 @@ public:
   int64_t batch, seq;
   const int64_t numLayers;
   const bool lastLogits, trains, drops;
-  /// What tensors of one parameter are compared as.
+  /// The type that tensors of one parameter are compared in.
   FloatKind readType = FloatKind::F32;
   const llvm::SmallVector<LayerRun> runs;
   mlir::OpBuilder builder;
@@ -94,7 +94,7 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> finish(llvm::StringRef modelName,
                                            llvm::ArrayRef<std::string> ignored);
   llvm::ArrayRef<ParameterUse> getParameters() const { return parameters; }
-  /// Of those other spellings of parameters that the checkpoint has.
+  /// The other spellings of parameters that the checkpoint has.
   llvm::ArrayRef<TensorPart> getParts() const { return parts; }
 
   //===--------------------------------------------------------------------===//
@@ -169,7 +169,7 @@ public:
   /// The same of x[b, s, heads, d] with weight[heads, d].
   mlir::Value normOfHeads(llvm::StringRef path, mlir::Value x,
                           mlir::Value weight);
-  /// Without a gradient of `paddingRow`, if there is one.
+  /// Row `paddingRow`, if there is one, gets no gradient.
   mlir::Value embedding(llvm::StringRef path, mlir::Value ids,
                         mlir::Value table,
                         std::optional<int64_t> paddingRow = {});

@@ -294,7 +294,7 @@ static void readPaddingRow(ObjectReader &reader, ModelConfig &config) {
 }
 
 /// What `transformers` begins to train with: its PreTrainedModel._init_weights.
-/// What is no deviation is as if it were not there, for no result hangs on it.
+/// Ignores values that are no deviation, for no result depends on them.
 static void readInitialValues(ObjectReader &reader, ModelConfig &config) {
   const ConfigKeys &keys = config.family->keys;
   const json::Value *range = reader.get(keys.initializerRange);

@@ -89,7 +89,7 @@ LogicalResult checkSideFiles(MLIRContext *context, StringRef directory) {
   bool valid = true;
   ScopedDiagnosticHandler counter(context, [&](Diagnostic &diag) {
     valid &= diag.getSeverity() != DiagnosticSeverity::Error;
-    return failure(); // For the next handler.
+    return failure(); // The next handler prints it.
   });
   if (*adapter)
     refuseAdapter(**adapter);

@@ -36,7 +36,8 @@ class LLM:
 
     Args:
         folder: the checkpoint. Text needs its tokenizer.json and the packages of
-            `pip install 'tp-mlir[text]'`; token ids need neither.
+            `pip install 'tp-mlir[text]'`; token ids need neither. Where there are both, answers to
+            ids end at the tokenizer's end token too, as those to text do.
         options: mesh, plan, target, context, rows, chunk, dtype, kv_dtype, generation_config,
             untie, ignore: as tp-compile's; backend and timeout as tp-run's.
 
@@ -47,7 +48,7 @@ class LLM:
     """
 
     def __init__(self, folder, **options):
-        self._folder, self._tokenizer = folder, None
+        self._folder, self._tokenizer, self._ends = folder, None, None
         self._generation_config = options.get("generation_config")
         self.engine = _generator.open_engine(folder, **options)
         for note in self.engine.notes:
@@ -63,12 +64,23 @@ class LLM:
                 _LOG.warning("%s: %s", self._folder, note)
         return self._tokenizer
 
+    def _end_ids(self, is_text):
+        """The ids at which the tokenizer ends an answer; none for ids if there is none to read."""
+        if is_text:
+            return self.tokenizer.stop_ids
+        if self._ends is None:
+            try:
+                self._ends = self.tokenizer.stop_ids
+            except (ImportError, ValueError) as error:
+                _LOG.debug("%s: no tokenizer: %s", self._folder, error)
+                self._ends = frozenset()
+        return self._ends
+
     def _asked(self, prompt, options):
         """The ids, the Params with the checkpoint's stop ids, and whether the prompt is
         text."""
         params, is_text = engine.Params(**options), isinstance(prompt, str)
-        stops = self.engine.stop_ids.union(params.stop_ids,
-                                           self.tokenizer.stop_ids if is_text else ())
+        stops = self.engine.stop_ids.union(params.stop_ids, self._end_ids(is_text))
         ids = self.tokenizer.encode(prompt) if is_text else list(prompt)
         return ids, replace(params, stop_ids=stops), is_text
 

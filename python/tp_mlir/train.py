@@ -29,7 +29,7 @@ from .text import Tokenizer, copy_sources
 _MODEL_FILES = ("config.json", "generation_config.json")
 # What ends a run in order. Slurm's jobs are often warned by SIGUSR1.
 _END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
-# About so much of a text is tokenised at once, up to the end of a line.
+# About so many characters of a text are tokenised at once.
 _PIECE = 1 << 20
 # Options that go on as they are, with their help.
 _COMPILED = {
@@ -136,15 +136,6 @@ def _stage(args, folder):
     return config, source
 
 
-def _pieces(text):
-    """The text in parts that end with a line."""
-    begin = 0
-    while begin < len(text):
-        end = text.find("\n", begin + _PIECE) + 1 or len(text)
-        yield text[begin:end]
-        begin = end
-
-
 def _around(tokenizer):
     """Returns the ids that each text begins and ends with: those that the tokenizer adds, and the
     end token, if its files name one that the model has."""
@@ -174,12 +165,13 @@ def tokenise(tokenizer, paths):
                              f"{error.start}") from error
         if not text:
             continue
-        pieces = [tokenizer.encode(piece, add_special_tokens=False) for piece in _pieces(text)]
+        ids = numpy.concatenate([numpy.array(piece, numpy.int32)
+                                 for piece in tokenizer.encode_pieces(text, _PIECE)])
         # A text that contains these tokens already gets no second ones.
-        begins = pieces[0][:len(before)] == before
-        ends = pieces[-1][len(pieces[-1]) - len(after):] == after
-        pieces = [[] if begins else before, *pieces, [] if ends else after]
-        found += [numpy.array(ids, numpy.int32) for ids in pieces]
+        begins = ids[:len(before)].tolist() == before
+        ends = ids[len(ids) - len(after):].tolist() == after
+        found += [numpy.array([] if begins else before, numpy.int32), ids,
+                  numpy.array([] if ends else after, numpy.int32)]
     return numpy.concatenate(found) if found else numpy.zeros(0, numpy.int32)
 
 

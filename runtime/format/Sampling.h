@@ -22,7 +22,8 @@ namespace tprt {
 
 class Cursor;
 
-/// How a token is chosen. What is not set changes nothing; temperature 0 takes
+/// The parameters by which a token is chosen. A field that is not set changes
+/// nothing; temperature 0 takes
 /// the largest logit. Lengths count tokens.
 struct Sampling {
   using Ids = std::vector<int32_t>;

@@ -51,24 +51,31 @@ static int32_t guardHere(tprt_session *session, Body body) {
 static Expected<Request> takeRequest(const Generation &program,
                                      const tprt_request *from) {
   tprt_request r;
-  TPRT_TRY(take(from, "tprt_request", r));
+  TPRT_TRY(take(from, "tprt_request", r, offsetof(tprt_request, given)));
   json parameters = json::object();
   if (r.parameters) {
     TPRT_ASSIGN(parameters, parseJson(r.parameters, 8).in("parameters"));
   }
-  // A field of zero has its default, and the object wins over fields.
-  auto set = [&](const char *key, auto value) {
-    if (value != 0 && parameters.is_object() && !parameters.contains(key))
+  uint64_t given = r.given;
+  // A field of zero that is not said to be given has its default, and the
+  // object wins over fields.
+  auto set = [&](const char *key, auto value, uint64_t bit = 0) {
+    bool counts = value != 0 || (given & bit);
+    given &= ~bit;
+    if (counts && parameters.is_object() && !parameters.contains(key))
       parameters[key] = value;
   };
   set("max_new_tokens", r.max_tokens);
   set("repetition_penalty", r.repetition_penalty);
-  set("presence_penalty", r.presence_penalty);
-  set("frequency_penalty", r.frequency_penalty);
-  set("temperature", r.temperature);
-  set("top_k", r.top_k);
-  set("min_p", r.min_p);
-  set("top_p", r.top_p);
+  set("presence_penalty", r.presence_penalty, TPRT_GIVEN_PRESENCE_PENALTY);
+  set("frequency_penalty", r.frequency_penalty, TPRT_GIVEN_FREQUENCY_PENALTY);
+  set("temperature", r.temperature, TPRT_GIVEN_TEMPERATURE);
+  set("top_k", r.top_k, TPRT_GIVEN_TOP_K);
+  set("min_p", r.min_p, TPRT_GIVEN_MIN_P);
+  set("top_p", r.top_p, TPRT_GIVEN_TOP_P);
+  if (given)
+    return userError("tprt_request: given: expected TPRT_GIVEN_* bits, got ",
+                     r.given);
   TPRT_ASSIGN(auto request,
               makeRequest(program, {r.prompt, r.prompt + r.prompt_count},
                           parameters, "parameters"));

@@ -63,6 +63,15 @@ struct Given {
   std::deque<TensorFile> files;
   std::vector<One> inputs;
 
+  Status add(const std::string &name, const std::string &file,
+             const TensorView &value) {
+    for (const One &one : inputs)
+      if (one.name == name)
+        return userError("input '", name, "' is given twice, by ", one.file,
+                         " and by ", file, "; give each input once");
+    inputs.push_back({name, file, value});
+    return {};
+  }
   NamedShapes shapes() const {
     NamedShapes result;
     for (const One &one : inputs)
@@ -89,7 +98,7 @@ Status readInput(const Manifest &manifest, const std::string &text,
   std::string where = "'" + path + "'";
   if (name.empty()) {
     for (const auto &[key, view] : tensors)
-      given.inputs.push_back({key, where, view});
+      TPRT_TRY(given.add(key, where, view));
     return {};
   }
   auto found = tensors.find(isNpy ? "" : name);
@@ -99,8 +108,7 @@ Status readInput(const Manifest &manifest, const std::string &text,
       found = tensors.find(name.substr(entry.name.size() + 1));
   if (found == tensors.end())
     return userError(where, " has no tensor '", name, "'");
-  given.inputs.push_back({name, where, found->second});
-  return {};
+  return given.add(name, where, found->second);
 }
 
 /// The entries that --entry names, or the one that fits what is given.

@@ -72,20 +72,21 @@ int32_t guard(tprt_session *session, Body body) {
 /// Reads a caller's structure, which may be of a later version as long as it
 /// asks for nothing that this one does not know.
 template <typename T>
-Status take(const T *from, const char *name, T &to) {
+Status take(const T *from, const char *name, T &to, size_t least = sizeof(T)) {
   uint64_t size = from->size;
-  if (size < sizeof(T))
-    return userError(name, ": expected a size of ", sizeof(T),
+  if (size < least)
+    return userError(name, ": expected a size of ", least,
                      " bytes or more, got ", size, "; set it to sizeof(", name,
                      ")");
   auto *bytes = reinterpret_cast<const char *>(from);
-  if (std::any_of(bytes + sizeof(T), bytes + size,
-                  [](char byte) { return byte != 0; }))
+  if (size > sizeof(T) && std::any_of(bytes + sizeof(T), bytes + size,
+                                      [](char byte) { return byte != 0; }))
     return userError(name,
                      ": has a field that this version of the runtime "
                      "does not know, in bytes ",
                      sizeof(T), " to ", size);
-  std::memcpy(&to, from, sizeof(T));
+  to = {};
+  std::memcpy(&to, from, std::min<size_t>(size, sizeof(T)));
   return {};
 }
 

@@ -115,6 +115,14 @@ Expected<CheckpointFiles> CheckpointFiles::open(const std::string &spec) {
     return userError("weights '", spec,
                      "': no such directory or .safetensors file (random "
                      "weights: random:SEED)");
+  // As PEFT saves it: transformers would load the model that the file names,
+  // not the one beside it, and add the adapter.
+  if (fs::exists(path / "adapter_config.json", ignored))
+    return userError("weights '", spec,
+                     "': adapter_config.json says that an adapter is to be "
+                     "added to another model: expected a whole model; merge it "
+                     "with PeftModel.from_pretrained(...).merge_and_unload(), "
+                     "then save_pretrained, and use what that writes");
   if (fs::exists(path / "model.safetensors", ignored))
     return openOne((path / "model.safetensors").string());
   if (fs::exists(path / "model.safetensors.index.json", ignored))

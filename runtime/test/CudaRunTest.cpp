@@ -14,6 +14,7 @@
 #include "tprt/tprt.h"
 
 #include <cmath>
+#include <functional>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -185,6 +186,21 @@ struct DeviceFixture : Fixture {
   }
 };
 
+/// Expects `body` to be true in a process of its own, whose CUDA is the library
+/// that stands for it.
+void expectOnFake(const std::function<bool()> &body) {
+  pid_t child = fork();
+  if (child == 0) {
+    for (const char *name :
+         {"TPRT_CUDA_LIBRARY", "TPRT_CUBLASLT_LIBRARY", "TPRT_NCCL_LIBRARY"})
+      setenv(name, TP_FAKE_CUDA, 1);
+    _exit(!body());
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -247,11 +263,7 @@ TEST(CudaRun, HostPrograms) {
 /// Results in the program's own type, and widened.
 TEST(CudaRun, NativeResults) {
   DeviceFixture f(1, deviceManifest(1, "bf16"));
-  pid_t child = fork();
-  if (child == 0) {
-    for (const char *name :
-         {"TPRT_CUDA_LIBRARY", "TPRT_CUBLASLT_LIBRARY", "TPRT_NCCL_LIBRARY"})
-      setenv(name, TP_FAKE_CUDA, 1);
+  expectOnFake([&] {
     tprt_session *session = nullptr;
     bool good =
         tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session) == 0 &&
@@ -274,11 +286,8 @@ TEST(CudaRun, NativeResults) {
            std::string(tprt_error(session)) ==
                "output 'y': expected elements of type BF16 or F32, got I32";
     tprt_close(session);
-    _exit(!good);
-  }
-  int status;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+    return good;
+  });
 }
 
 /// A device that stands still for good, wherever that happens, is a lost rank:
@@ -305,7 +314,7 @@ TEST(CudaRun, ADeviceThatNeverAnswers) {
   EXPECT_GE(lost, 3);
 }
 
-/// Of several ranks each is stuck, and none of them in a collective.
+/// Each of several ranks is stuck, and none of them in a collective.
 TEST(CudaRun, DevicesThatNeverAnswer) {
   DeviceFixture f(2);
   auto result = f.runFake("--timeout 0.5 --load-timeout 0.5" + f.output(),
@@ -321,14 +330,10 @@ TEST(CudaRun, WeightsAfterWrongOnes) {
   wrong.checkpoint[1].shape[0] += 1;
   wrong.checkpoint[1].bytes.resize(wrong.checkpoint[1].bytes.size() + 4);
   wrong.writeCheckpoint();
-  pid_t child = fork();
-  if (child == 0) {
-    for (const char *name :
-         {"TPRT_CUDA_LIBRARY", "TPRT_CUBLASLT_LIBRARY", "TPRT_NCCL_LIBRARY"})
-      setenv(name, TP_FAKE_CUDA, 1);
+  expectOnFake([&] {
     tprt_session *session = nullptr;
     if (tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session))
-      _exit(1);
+      return false;
     bool right =
         tprt_load_weights(session, "/nowhere") == 1 &&
         tprt_load_weights(session, (wrong.directory / "").c_str()) == 1;
@@ -344,11 +349,8 @@ TEST(CudaRun, WeightsAfterWrongOnes) {
     for (size_t i = 0; i < y.size(); ++i)
       right &= std::abs(y[i] - f.y[i] / 2) < 1e-4;
     tprt_close(session);
-    _exit(right ? 0 : 2);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+    return right;
+  });
 }
 
 TEST(CudaRun, ProductsInEachType) {

@@ -127,7 +127,8 @@ TEST(Library, WeightsAfterWrongOnes) {
   }
 }
 
-/// What a file of states adds to the program goes where its weights are wrong.
+/// Tensors that a file of states adds to the program goes where its weights are
+/// wrong.
 TEST(Library, StatesAfterWrongWeights) {
   TrainFixture f(2);
   auto trained = f.run("--train d.safetensors --weights in --lr 0.02 --steps 2 "

@@ -223,7 +223,7 @@ TEST(PagedAttention, RandomRows) {
   auto pickType = [&] {
     return tprt_type(pick({TPRT_F32, TPRT_BF16, TPRT_F16}));
   };
-  for (int i = 0; i < 120 && !::testing::Test::HasFatalFailure(); ++i) {
+  for (int i = 0; i < 60 && !::testing::Test::HasFatalFailure(); ++i) {
     int64_t kvHeads = pick({1, 2, 3, 8}), sharing = pick({1, 1, 2, 4, 5, 17});
     Step step{describe(kvHeads * sharing, kvHeads,
                        pick({1, 4, 8, 15, 16, 32, 40, 64, 80, 128}), pickType(),

@@ -45,7 +45,7 @@ std::string placeIn(const Variables &variables) {
                       (*place)->starter);
 }
 
-/// What a job of eight tasks has in each of its processes.
+/// The variables that a job of eight tasks has in each of its processes.
 const Variables kJob{{"SLURM_JOB_ID", "7"},
                      {"SLURM_NTASKS", "8"},
                      {"SLURM_NPROCS", "8"},

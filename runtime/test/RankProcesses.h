@@ -88,8 +88,8 @@ public:
   std::string mark; ///< in the environment of all of its processes
 };
 
-/// In the environment of ranks, so that a test need not wait long for one that
-/// stands still to be lost.
+/// A setting in the environment of ranks, so that a test need not wait long for
+/// one that stands still to be lost.
 inline const std::string kSoonSilent = " TPRT_SILENCE_TIMEOUT=1.5";
 
 /// A file of /proc; empty if the process ends meanwhile.
@@ -196,6 +196,16 @@ inline bool allNamed(const std::string &errors, int64_t ranks, int64_t victim) {
       return false;
   }
   return true;
+}
+
+/// Kills a rank of a run, which ends with a message of each survivor.
+inline void expectNamedOnceKilled(Running &run,
+                                  const std::vector<pid_t> &processes,
+                                  int64_t victim) {
+  kill(processes[size_t(victim)], SIGKILL);
+  EXPECT_EQ(run.wait(20), 3);
+  EXPECT_TRUE(allNamed(run.errors(), int64_t(processes.size()), victim))
+      << run.errors();
 }
 
 /// Environments of ranks that nobody started; `what` tells worlds apart.

@@ -182,6 +182,11 @@ TEST(Run, CommandLine) {
          "x.npy': a .npy file needs a name: NAME=");
   expect(f.weights() + " --input z=" + (f.directory / "in.safetensors"), 1,
          "in.safetensors' has no tensor 'z'");
+  // A name twice, in one file and in two.
+  for (std::string again : {"x=" + (f.directory / "in.safetensors"),
+                            f.directory / "in.safetensors"})
+    expect(f.weights() + f.input() + " --input " + again, 1,
+           "input 'x' is given twice, by '");
   expect("--weights random:x" + f.input(), 1,
          "weights 'random:x': expected a natural number as the seed");
   expect("--weights /nowhere" + f.input(), 1, "no such directory");

@@ -113,7 +113,8 @@ TEST(SkippedSteps, OfSeveralMicroBatches) {
   EXPECT_EQ(readFile(f.directory / "out/model.safetensors"), weights);
 }
 
-/// With and without a break, before and after a step that is skipped.
+/// A run with a break is one without it, before and after a step that is
+/// skipped.
 TEST(SkippedSteps, GoOnBitForBit) {
   for (const char *backend : {"threads", "processes"})
     for (int first : {1, 2, 3, 4}) {
@@ -152,7 +153,7 @@ TEST(SkippedSteps, TooManyInARowEndTheRun) {
     EXPECT_EQ(progressOf(f, "out")["step"], 1);
     EXPECT_EQ(linesOf(f.directory / "log").size(), 2u);
 
-    // From the beginning: nothing that could be saved was made.
+    // Every step is skipped: nothing that could be saved was made.
     for (size_t i = 0; i < f.tokens.size(); i += 5)
       f.tokens[i] = kPoison;
     f.writeData(f.tokens);

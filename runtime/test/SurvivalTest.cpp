@@ -201,7 +201,7 @@ TEST(Survival, KeepsTheLastCheckpoints) {
   }
 }
 
-/// Of those that are kept, the newest that is whole is resumed, and what is
+/// The newest kept checkpoint that is whole is resumed, and what is
 /// wrong with newer ones is said.
 TEST(Survival, ResumesTheNewestThatIsWhole) {
   struct Damage {
@@ -281,8 +281,8 @@ TEST(Survival, AnotherRunIsNotReplaced) {
   EXPECT_FALSE(fs::exists(out + ".step-2"));
 }
 
-/// What was logged is in the file whenever the run is killed, and the run that
-/// goes on continues it without a gap or a line twice.
+/// All that was logged is in the file whenever the run is killed, and the run
+/// that goes on continues it without a gap or a line twice.
 TEST(Survival, LogOfAKilledRun) {
   for (bool isSaved : {false, true}) {
     TrainFixture f(2);
@@ -311,7 +311,7 @@ TEST(Survival, LogOfAKilledRun) {
 
 namespace {
 
-/// From now on no file of the process may become larger.
+/// Limits the size of every file that the process writes from now on.
 void limitFiles(const Background &run, const char *backend, rlim_t bytes) {
   rlimit limit{bytes, RLIM_INFINITY};
   pid_t process =

@@ -259,7 +259,7 @@ TEST(Train, LabelsThatAreNotShifted) {
   };
   std::string first = gradients({idTensor("targets", kTrainLength, targets)});
   EXPECT_EQ(gradients({idTensor("labels", kTrainLength, labels)}), first);
-  // Of another type than the program's.
+  // The tensor has another type than the program's.
   TestTensor wide{"labels", "I64", {kTrainBatch, kTrainLength}, ""};
   for (int64_t label : labels)
     wide.bytes.append(reinterpret_cast<char *>(&label), sizeof(label));

@@ -8,7 +8,7 @@ trap 'rm -f "$program" "$output"' EXIT
 failed=0
 for seed in $(seq "$2" "$3"); do
   "$1/tp-fuzz" --seed "$seed" --print > "$program" || exit 1
-  "$1/tp-check-kernels" "$program" > "$output" 2>&1 && continue
+  "$1/tp-check-kernels" "$program" --ptx > "$output" 2>&1 && continue
   # Some programs are data movement by collectives alone.
   grep -q "error: the program has no kernel" "$output" && continue
   # Others make a partial state's successor of what only its sum gives.

@@ -73,7 +73,7 @@ def check(options, seed, text):
         return f"{tool} ended with {status}:\n{output[-3000:]}"
 
     found = classify("tp-check-kernels", *runTool(
-        [options.bin / "tp-check-kernels", "-", "--seeds=1", f"--data-seed={seed}"],
+        [options.bin / "tp-check-kernels", "-", "--seeds=1", "--ptx", f"--data-seed={seed}"],
         text, options.limit))
     if found:
         return "" if found == "refused" else found

@@ -117,7 +117,7 @@ Value BodyProgram::unevenMap(ArrayRef<int64_t> shape, Type element) {
   return op.getResult(0);
 }
 
-/// Where the largest (or smallest) value is, beside the value.
+/// The index of the largest (or smallest) value, beside the value.
 static SmallVector<Value> combineWithPlace(Frame &frame, ValueRange outs,
                                            Value term, unsigned loop) {
   OpBuilder &builder = frame.builder;

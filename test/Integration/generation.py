@@ -6,11 +6,13 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 generation.json beside a checkpoint has prompts, what `transformers.generate` makes of them,
 greedily in f32, by how much each token won and its log-probability, and how far PyTorch's
 bf16 is from the logits that chose (scripts/make-fixtures). Prompts end before, at and behind
-the end of a page and of the window. A program is compiled once for all tests of a process.
+the end of a page and of the window. A program is compiled once for all tests of a process, of which
+each takes the same few degrees, or GENERATION_DEGREES=all in the environment: all up to 8.
 """
 
 import functools
 import json
+import os
 
 from reference import fixtures
 
@@ -26,6 +28,19 @@ def causal(degrees=range(1, 9)):
             for degree in facts["degrees"]:
                 if degree in degrees:
                     yield folder, facts, degree
+
+
+# Fixtures at whose other degrees up to 4 texts are generated too.
+EVERY_DEGREE = ("gpt2", "llama-gqa", "llama-tied")
+ALL = os.environ.get("GENERATION_DEGREES") == "all"
+
+
+def ends():
+    """Folder and degree: alone and the most ranks up to 4, where KV heads have copies."""
+    most = {folder: degree for folder, _, degree in causal(range(1, 9 if ALL else 5))}
+    for folder, _, degree in causal():
+        if degree in (1, most.get(folder)):
+            yield folder, degree
 
 
 @functools.cache

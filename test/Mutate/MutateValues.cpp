@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Dominance.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
 
 using namespace mlir;
 
@@ -246,6 +247,22 @@ std::string changeCount(ModuleOp module, const Mesh &, Chance &chance) {
   return describe(op);
 }
 
+/// Another row of a table has no derivative, or every row has one.
+std::string changePaddingRow(ModuleOp module, const Mesh &, Chance &chance) {
+  auto ops = find<nn::EmbeddingBackwardOp>(
+      module, [](nn::EmbeddingBackwardOp op) { return !!op.getPaddingRow(); });
+  if (ops.empty())
+    return "";
+  nn::EmbeddingBackwardOp op = chance.pick(ops);
+  if (chance.half()) {
+    op.removePaddingRowAttr();
+    return describe(op) + " without a row";
+  }
+  int64_t row = *op.getPaddingRow();
+  op.setPaddingRow(row + (chance.half() || row == 0 ? 1 : -1));
+  return describe(op) + " to " + std::to_string(*op.getPaddingRow());
+}
+
 constexpr StringLiteral lanes = "lanes past the end that hold what the mask "
                                 "would put there, or that do not "
                                 "count";
@@ -270,6 +287,8 @@ ArrayRef<Mutation> getValueMutations() {
       {"mask-dropped", dropMask, lanes, Noticed::ByComparison},
       {"attribute", changeAttribute, unread, Noticed::ByComparison},
       {"operand", changeOperand, unread, Noticed::ByComparison},
+      {"padding-row", changePaddingRow, "ids without the row",
+       Noticed::ByComparison},
       {"repeat-count", changeCount, unread, Noticed::ByComparison},
   };
   return mutations;

@@ -10,6 +10,7 @@ tokenizers/expected.json (scripts/make-tokenizer-references).
 import json
 import logging
 import pathlib
+import random
 import re
 import shutil
 import types
@@ -364,6 +365,22 @@ def test_a_single_file(tmp_path, capsys):
             ) in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_pieces(name, tmp_path, monkeypatch):
+    """The ids of a text in pieces are those of the whole, wherever it is cut."""
+    tokenizer = text.Tokenizer(write(tmp_path, **CASES[name]))
+    draw = random.Random(name)
+    for margin in (32, 100):
+        monkeypatch.setattr(text._tokenizer, "_MARGIN", margin)
+        words = [draw.choice([*TEXTS, " ", "\n", "a" * 30]) for _ in range(15)]
+        whole = draw.choice(["", " "]).join(words) + " " * draw.randrange(70)
+        for size in (1, 7, 150, len(whole)):
+            pieces = list(tokenizer.encode_pieces(whole, size))
+            assert sum(pieces, []) == tokenizer.encode(whole, add_special_tokens=False), size
+            assert size > 7 or len(pieces) > 3
+    assert list(tokenizer.encode_pieces("")) == []
+
+
 def test_training_text(tmp_path, monkeypatch):
     """The tokens around a text are added once, however long it is, and not to a text that has
     them already."""
@@ -408,3 +425,17 @@ def test_every_key_has_a_row():
     from tp_mlir.text import _settings
     rows = set(re.findall(r"`([a-z_]+)`", page))
     assert {*_settings._HONOURED, *_settings._REASONS} <= rows
+
+
+def test_ids_end_where_texts_do(tmp_path, monkeypatch):
+    """A prompt of ids ends at the tokenizer's end token too, and needs no tokenizer."""
+    monkeypatch.setattr("tp_mlir._generator.open_engine", lambda folder, **options:
+                        types.SimpleNamespace(stop_ids=frozenset({3}), notes=[]))
+    (tmp_path / "one").mkdir()
+    tokenizer = made(tmp_path / "one", tokenizer_config_json={"eos_token": "</s>"})
+    assert tokenizer.eos in tokenizer.stop_ids
+    for prompt in ([1, 2], "a"):
+        _, params, _ = LLM(tmp_path / "one")._asked(prompt, {})
+        assert params.stop_ids == {3} | tokenizer.stop_ids
+    (tmp_path / "two").mkdir()
+    assert LLM(tmp_path / "two")._asked([1, 2], {"stop_ids": {4}})[1].stop_ids == {3, 4}

@@ -282,10 +282,11 @@ def test_refusals(model, tmp_path, capfd):
 
 
 def test_tokens(tmp_path, monkeypatch):
-    """Pieces are cut at lines, and are the text together."""
+    """A text in pieces has the ids that it has at once."""
     monkeypatch.setattr(train, "_PIECE", 100)
-    assert "".join(train._pieces(WORDS)) == WORDS and len(list(train._pieces(WORDS))) == 14
-    assert list(train._pieces("")) == []
+    pieces = list(TOKENIZER.encode_pieces(WORDS, 100))
+    assert len(pieces) > 5 and sum(pieces, []) == TOKENIZER.encode(WORDS, False)
+    assert list(TOKENIZER.encode_pieces("")) == []
     first, second, empty = (tmp_path / name for name in ("first", "second", "empty"))
     first.write_text(WORDS)
     second.write_text("Grüß dich")

@@ -25,7 +25,7 @@ struct TensorBox {
   const CheckpointTensor *tensor;
   /// The tensor's, perhaps with ones in front.
   llvm::SmallVector<int64_t> shape;
-  /// Where in the tensor the box begins.
+  /// The index in the tensor of the box's first element.
   llvm::SmallVector<int64_t> offsets;
 };
 

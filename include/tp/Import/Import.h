@@ -102,7 +102,7 @@ mlir::LogicalResult ignoreTensors(mlir::ModuleOp module,
 /// The patterns that importModel or ignoreTensors has noted in a program.
 std::vector<std::string> getExcludedTensors(mlir::ModuleOp module);
 
-/// How many positions a sequence may have.
+/// The number of positions that a sequence may have.
 struct SequenceLimits {
   /// As config.json says, or as `transformers` takes it where it does not.
   int64_t positions = 0;

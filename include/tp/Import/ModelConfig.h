@@ -149,7 +149,7 @@ struct ModelConfig {
   int64_t maxPositions = 0; ///< As the file says: `max_position_embeddings`.
   bool statesPositions = false; ///< The file gives `maxPositions`.
   int64_t typeVocabSize = 0;    ///< Token types.
-  int64_t relativeRows = 0;     ///< Of the table of relative positions.
+  int64_t relativeRows = 0;     ///< Rows of the relative-position table.
   std::optional<AlibiConfig> alibi;
   Head head = Head::NextToken;
   int64_t numLabels = 0; ///< Of a head of classes.

@@ -311,7 +311,7 @@ static json::Object describeChanges(DictionaryAttr changed) {
   return result;
 }
 
-/// Of tp.tensor_parts.
+/// The manifest's form of tp.tensor_parts.
 static json::Array describeParts(ArrayAttr parts) {
   json::Array result;
   for (auto part : parts.getAsRange<DictionaryAttr>()) {

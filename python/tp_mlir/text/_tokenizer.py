@@ -8,6 +8,7 @@ The ids, the tokens around a text, the end token and the chat template are those
 programs print it when they start.
 """
 
+import bisect
 import functools
 import json
 import pathlib
@@ -18,6 +19,11 @@ from ._builder import Built, beyond
 from ._files import TextError
 from ._stream import TextDecoder
 from ._template import TemplateError, read_templates
+
+
+# A piece of a text is encoded with so many characters before and after it, which is more than any
+# token has, and so many tokens before it must be those that the piece before it ended with.
+_MARGIN, _AGREED = 1 << 10, 16
 
 
 def _generation_config(folder, choice):
@@ -110,16 +116,49 @@ class Tokenizer:
     def encode(self, text, add_special_tokens=True):
         """Ids of a text, with what the tokenizer puts around one, such as a token that begins
         it. A text that begins with that token already gets no second one."""
+        ids = self._encoding(text, add_special_tokens).ids
+        if add_special_tokens and self.bos in self.around[0][:1] and ids[:2] == [self.bos] * 2:
+            del ids[0]
+        return ids
+
+    def _encoding(self, text, add_special_tokens=False):
         try:
             text.encode()
         except UnicodeEncodeError:
             raise TextError("expected a text, got half of a character or bytes that are no UTF-8 "
                             "in it") from None
         with _files.package_errors("the tokenizer does not take the text"):
-            ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
-        if add_special_tokens and self.bos in self.around[0][:1] and ids[:2] == [self.bos] * 2:
-            del ids[0]
-        return ids
+            return self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+
+    def encode_pieces(self, text, size=1 << 20):
+        """Yields lists of ids that together are those of the text, without what the tokenizer puts
+        around one.
+
+        About `size` characters are encoded at once, with what stands before and after them, since
+        where a text is cut a tokenizer may begin otherwise than in the middle of a line. Pieces
+        are cut between two tokens, and a piece must begin as the one before it ends: the text
+        before it is taken longer until the tokens there agree.
+        """
+        begin, tail, margin = 0, [], _MARGIN
+        while begin < len(text):
+            first, last = max(begin - margin, 0), min(begin + size + margin, len(text))
+            encoding = self._encoding(text[first:last])
+            starts = [first + start for start, _ in encoding.offsets]
+            place = bisect.bisect_left(starts, begin)
+            if first and encoding.ids[max(place - len(tail), 0):place] != tail:
+                margin *= 2
+                continue
+            end = len(starts)
+            if last < len(text):
+                end = bisect.bisect_left(starts, begin + size)
+                if end == len(starts):
+                    margin *= 2
+                    continue
+            ids = encoding.ids[place:end]
+            begin = starts[end] if end < len(starts) else len(text)
+            tail = (tail + ids)[-_AGREED:]
+            margin = _MARGIN
+            yield ids
 
     def encode_chat(self, messages, **options):
         """Ids of a conversation that an answer is to follow. Its template writes all special

@@ -161,6 +161,16 @@ typedef struct tprt_generator tprt_generator;
 #define TPRT_QUEUE_FULL 6
 #define TPRT_DRAINED 7
 
+/// Fields of tprt_request for which 0 is a value; see `given`.
+enum {
+  TPRT_GIVEN_PRESENCE_PENALTY = 1,
+  TPRT_GIVEN_FREQUENCY_PENALTY = 2,
+  TPRT_GIVEN_TEMPERATURE = 4,
+  TPRT_GIVEN_TOP_K = 8,
+  TPRT_GIVEN_MIN_P = 16,
+  TPRT_GIVEN_TOP_P = 32
+};
+
 /// A prompt and how to go on. What is zero has its default, which is that of
 /// the checkpoint's generation_config.json if the program has one.
 typedef struct tprt_request {
@@ -168,7 +178,8 @@ typedef struct tprt_request {
   const int32_t *prompt;
   int64_t prompt_count;
   int64_t max_tokens; ///< otherwise 16
-  /// In this order; see docs/Generation.md. Otherwise they change nothing.
+  /// They apply in this order; see docs/Generation.md. A field of 0 leaves the
+  /// checkpoint's default, unless `given` has its bit.
   float repetition_penalty, presence_penalty, frequency_penalty;
   const int32_t *bias_ids;
   const float *bias;
@@ -189,6 +200,10 @@ typedef struct tprt_request {
   /// request without the checkpoint's defaults. docs/Generation.md has the
   /// list.
   const char *parameters;
+  /// TPRT_GIVEN_* of the fields whose value counts even if it is 0, such as a
+  /// temperature of 0 where the checkpoint's default is another. A struct that
+  /// ends before this field has none.
+  uint64_t given;
 } tprt_request;
 
 typedef enum tprt_finish {

@@ -5,9 +5,6 @@
 // RUN: sed 's/TYPE/bf16/g; s/COLS/20480/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:%architectures --save-kernels=%t.20480 -o %t.tpa
 // RUN: %python %S/Inputs/check-resources.py %t.20480/kernels.json 5 %architectures
-// RUN: sed 's/TYPE/f32/g; s/COLS/16384/g' %s > %t.mlir
-// RUN: tp-compile %t.mlir --target cuda:%architectures --save-kernels=%t.16384 -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t.16384/kernels.json 5 %architectures
 // RUN: sed 's/TYPE/bf16/g; s/COLS/53248/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:%architectures --save-kernels=%t.53248 -o %t.tpa
 // RUN: %python %S/Inputs/check-resources.py %t.53248/kernels.json 5 %architectures
@@ -17,15 +14,9 @@
 // RUN: sed 's/TYPE/f16/g; s/COLS/50257/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:%architectures --save-kernels=%t.50257 -o %t.tpa
 // RUN: %python %S/Inputs/check-resources.py %t.50257/kernels.json 5 %architectures
-// RUN: sed 's/TYPE/bf16/g; s/COLS/128256/g' %s > %t.mlir
-// RUN: tp-compile %t.mlir --target cuda:%architectures --save-kernels=%t.128256 -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t.128256/kernels.json 5 %architectures
 // RUN: sed 's/TYPE/f32/g; s/COLS/128257/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:%architectures --save-kernels=%t.128257 -o %t.tpa
 // RUN: %python %S/Inputs/check-resources.py %t.128257/kernels.json 5 %architectures
-// RUN: sed 's/TYPE/bf16/g; s/COLS/28672/g' %s > %t.mlir
-// RUN: tp-compile %t.mlir --target cuda:%architectures --save-kernels=%t.28672 -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t.28672/kernels.json 5 %architectures
 // The assembler would spill one of these for the sake of more blocks.
 // RUN: sed 's/TYPE/bf16/g; s/COLS/20000/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.20000 -o %t.tpa

@@ -90,8 +90,10 @@ public:
 
 class Checker {
 public:
-  Checker(Program &program, KernelSet &set, uint64_t numSeeds, bool strict)
-      : program(program), set(set), numSeeds(numSeeds), strict(strict) {}
+  Checker(Program &program, KernelSet &set, uint64_t numSeeds, bool strict,
+          bool makesPtx)
+      : program(program), set(set), numSeeds(numSeeds), strict(strict),
+        makesPtx(makesPtx) {}
 
   /// Runs every call; returns false if a kernel is wrong.
   bool checkAll(bool checked);
@@ -127,7 +129,7 @@ private:
   Program &program;
   KernelSet &set;
   uint64_t numSeeds;
-  bool strict;
+  bool strict, makesPtx;
   /// The reference of attention's variants, per call.
   std::map<std::pair<const KernelCall *, int64_t>, SmallVector<ExpectedResult>>
       references;
@@ -434,11 +436,11 @@ bool Checker::checkAll(bool checked) {
     return false;
   }
   bool isRight = true;
-  // What is emulated has instructions of the device too.
-  if (auto ptx = tp::makePtx(set.bitcode); !ptx) {
-    refuse(llvm::toString(ptx.takeError()));
-    return false;
-  }
+  if (makesPtx)
+    if (auto ptx = tp::makePtx(set.bitcode); !ptx) {
+      refuse(llvm::toString(ptx.takeError()));
+      return false;
+    }
   CheckedCalls done;
   for (StringRef kernel : set.kernels) {
     size_t numRuns = 0;
@@ -580,6 +582,9 @@ int main(int argc, char **argv) {
       cl::desc("For large models: random results of matrix products, and large "
                "parameters that repeat"),
       cl::cat(category));
+  cl::opt<bool> makesPtx("ptx", cl::desc("Also generate PTX, so that what is "
+                                         "emulated has instructions of the "
+                                         "device too"));
   cl::opt<bool> noChecks("no-checks",
                          cl::desc("Compare results only; memory accesses are "
                                   "not checked"),
@@ -624,7 +629,7 @@ int main(int argc, char **argv) {
     return 2;
   bool isRight = true;
   for (KernelSet &set : program.sets) {
-    Checker checker(program, set, seeds, strict);
+    Checker checker(program, set, seeds, strict, makesPtx);
     isRight &= chosen->empty() ? checker.checkAll(!noChecks)
                                : checker.breakAll(*chosen);
   }

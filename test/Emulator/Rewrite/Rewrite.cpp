@@ -68,6 +68,7 @@ private:
   Constant *makeTable(ArrayRef<Constant *> rows, Type *rowType,
                       const Twine &name);
   Function *addEntry(Function &kernel);
+  void addSites();
   void addTables();
   void findRegisters(Function &function);
   void fail(const Twine &text) {
@@ -83,6 +84,11 @@ private:
   IRBuilder<> builder;
   std::string problem;
   unsigned numSites = 0;
+  /// Where instructions are, each ended by a zero byte, and the variable that
+  /// stands for all of them until addSites. A variable for each would be
+  /// printed with, and so make the time quadratic in their number.
+  std::string sites;
+  GlobalVariable *siteTable = nullptr;
   SmallVector<Function *> kernels;
   /// Global memory of the module.
   SmallVector<GlobalVariable *> ownVariables;
@@ -112,10 +118,9 @@ Constant *Rewriter::makeText(const Twine &text, const Twine &name) {
   return builder.CreateGlobalString(text.str(), name, 0, &module);
 }
 
-/// Numbered, because the linker merges equal strings.
 Constant *Rewriter::makeSite(Instruction &instruction) {
-  std::string text;
-  raw_string_ostream stream(text);
+  uint64_t offset = sites.size();
+  raw_string_ostream stream(sites);
   stream << instruction.getFunction()->getName() << " #" << numSites++ << ":";
   if (DebugLoc location = instruction.getDebugLoc())
     stream << " " << location->getFilename() << ":" << location.getLine() << ":"
@@ -125,8 +130,22 @@ Constant *Rewriter::makeSite(Instruction &instruction) {
   std::string printed;
   raw_string_ostream printer(printed);
   instruction.print(printer, tracker);
-  stream << StringRef(printed).trim();
-  return makeText(text, "site");
+  stream << StringRef(printed).trim() << '\0';
+  if (!siteTable)
+    siteTable = new GlobalVariable(module, builder.getInt8Ty(), true,
+                                   GlobalValue::ExternalLinkage, nullptr);
+  return ConstantExpr::getGetElementPtr(builder.getInt8Ty(), siteTable,
+                                        builder.getInt64(offset));
+}
+
+void Rewriter::addSites() {
+  if (!siteTable)
+    return;
+  Constant *text = ConstantDataArray::getString(context, sites, false);
+  auto *table = new GlobalVariable(module, text->getType(), true,
+                                   GlobalValue::PrivateLinkage, text, "sites");
+  siteTable->replaceAllUsesWith(table);
+  siteTable->eraseFromParent();
 }
 
 /// The functions of `kernels` from which `user` can be reached.
@@ -607,6 +626,7 @@ Error Rewriter::run() {
   for (Function &function : make_early_inc_range(module))
     if (!function.isDeclaration())
       rewriteFunction(function);
+  addSites();
   addTables();
   for (Function &function : make_early_inc_range(module))
     if (function.isIntrinsic() && function.use_empty())

@@ -1,24 +1,28 @@
-"""tp-run --generate on every fixture that can, at every degree, beside transformers.generate.
+"""tp-run --generate on every fixture that can, beside transformers.generate.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 All prompts run together, in more requests than rows; most are longer than a step, and one
-page holds what two of them begin with. FIXTURE=name in the environment runs one folder.
+page holds what two of them begin with. Degrees are the ends that generation.py has, of a few fixtures
+all up to 4; GENERATION_DEGREES=all in the environment: of all up to 8. FIXTURE=name runs one folder.
 """
 
 import json
 
 import pytest
-from generation import CHUNK, PAGE, ROWS, causal, compiled, recorded
+from generation import (ALL, CHUNK, EVERY_DEGREE, PAGE, ROWS, causal, compiled, ends,
+                        recorded)
 from reference import F32_TOLERANCE
 
 from tp_mlir import _tools
 
 
 def cases():
+    chosen = set(ends())
     for folder, _, degree in causal():
-        yield pytest.param(folder, degree, id=f"{folder.name}-{degree}")
+        if ALL or (folder, degree) in chosen or folder.name in EVERY_DEGREE and degree <= 4:
+            yield pytest.param(folder, degree, id=f"{folder.name}-{degree}")
 
 
 @pytest.mark.parametrize("folder, degree", cases())

@@ -3,8 +3,8 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Degrees up to 4, both plans and all types, with the CPU's tolerances (reference.py): any two of
-degree, plan and type together, or DEVICE_CASES=all in the environment: all three. Of a mixture of
+Degrees up to 4, both plans and all types, with the CPU's tolerances (reference.py): each degree, and
+each plan with each type, or DEVICE_CASES=all in the environment: all together. Of a mixture of
 experts a few. FIXTURE=name runs one folder.
 """
 
@@ -18,11 +18,13 @@ from reference import PLANS, check, fixtures, runs
 ALL = os.environ.get("DEVICE_CASES") == "all"
 
 
-def is_chosen(plan, degree, dtype):
-    """Every second case: with each two of them, one of each third is there. f16 is once more."""
-    if dtype == "f16":
-        return plan == "megatron"
-    return (PLANS.index(plan) + degree.bit_length() + (dtype == "bf16")) % 2 == 0
+def is_chosen(facts, plan, degree, dtype):
+    """The ends of the degrees with each plan and type, the others in f32."""
+    degrees = [n for n in facts["degrees"] if n <= 4]
+    chosen = {("megatron", 1, "f32"), ("megatron", degrees[-1], "f32"), ("megatron", 2, "bf16"),
+              ("megatron", degrees[-1], "f16"), ("megatron-sp", degrees[-1], "bf16")}
+    between = [("megatron-sp", n, "f32") for n in degrees[1:-1] or degrees[-1:]]
+    return (plan, degree, dtype) in {*chosen, *between}
 
 
 def mixture_cases(facts):
@@ -39,7 +41,7 @@ def cases():
     for folder, facts in fixtures():
         is_mixture = "experts" in facts
         for plan, degree, dtype in mixture_cases(facts) if is_mixture else runs(facts, 4):
-            if degree > 4 or not (ALL or is_mixture or is_chosen(plan, degree, dtype)):
+            if degree > 4 or not (ALL or is_mixture or is_chosen(facts, plan, degree, dtype)):
                 continue
             yield pytest.param(folder, facts, plan, degree, dtype,
                                id=f"{folder.name}-{plan}-{degree}-{dtype}")

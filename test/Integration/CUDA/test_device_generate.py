@@ -102,8 +102,6 @@ def test_generate(fixture, degree, cache, tolerance, context, tmp_path):
 RECORDED = [
     # One KV head, which both ranks have; half of the vocabulary and a padded row on each.
     ("fixtures/llama-mqa/generation.json", 2, "bf16"),
-    # A window in tensor cores' attention.
-    ("fixtures/mistral-window/generation.json", 1, "bf16"),
     # A latent cache in 16 bits, experts beside it.
     ("fixtures/deepseek-v2/generation.json", 2, "bf16"),
     # Soft caps, a tied table, a window in every second layer.

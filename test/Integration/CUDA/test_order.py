@@ -19,7 +19,7 @@ FOLDER = FIXTURES / "llama-gqa"
 FACTS = json.loads((FOLDER / "fixture.json").read_text())
 INPUTS = FOLDER / "inputs.safetensors"
 LOGITS = load_file(FOLDER / "expected.safetensors")["logits"]
-SEEDS = range(1, 4)
+SEEDS = range(1, 5)
 MOST_SEEDS = range(1, 17)
 
 
@@ -34,10 +34,11 @@ def is_right(outputs):
 
 
 @pytest.mark.parametrize("plan, degree", [("megatron", 4), ("megatron-sp", 2)])
-@pytest.mark.parametrize("graphs", [1, 0])
-def test_any_order(plan, degree, graphs, tmp_path):
+def test_any_order(plan, degree, tmp_path):
+    """Every second order with graphs, the others without."""
     made = artifact(tmp_path, plan=plan, degree=degree)
-    for seed in SEEDS:
+    for place, seed in enumerate(SEEDS):
+        graphs = place % 2
         assert is_right(made.run(INPUTS, "--repeat=3", TP_FAKE_CUDA_SEED=seed,
                                  TPRT_CUDA_GRAPHS=graphs)), f"seed {seed}"
 

@@ -64,7 +64,7 @@ std::string checkpoint(ArrayRef<float> x, ArrayRef<float> y) {
   return std::string(length, 8) + header + data;
 }
 
-/// What is said when a parameter x, also known as y, is read; empty: nothing.
+/// The error when a parameter x, also known as y, is read; empty: nothing.
 std::string readTwoNames(
     StringRef directory, ArrayRef<std::string> excluded = {},
     function_ref<void()> afterOpening = [] {}) {

@@ -27,6 +27,8 @@ inline mlir::MLIRContext &getContext() {
     tp::registerAllDialects(registry);
     auto *result =
         new mlir::MLIRContext(registry, mlir::MLIRContext::Threading::DISABLED);
+    // A test builds operations of dialects that its program does not have.
+    result->loadAllAvailableDialects();
     return result;
   }();
   return *context;

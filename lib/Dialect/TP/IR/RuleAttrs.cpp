@@ -333,7 +333,7 @@ Attribute CommBudgetAttr::parse(AsmParser &parser, Type) {
 void CommBudgetAttr::print(AsmPrinter &printer) const {
   printer << "<";
   ArrayRef<CommLimitAttr> limits = getLimits();
-  // What is not listed is forbidden, so that no list is the same.
+  // A kind that is not listed is forbidden, so that no list is the same.
   if (limits.empty() ||
       (limits.size() == 1 && limits[0].getKind().getValue() == "any" &&
        limits[0].getCount() == 0 && limits[0].getBytes() == 0))

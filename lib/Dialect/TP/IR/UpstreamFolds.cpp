@@ -57,7 +57,7 @@ struct FoldSliceOperands : OpRewritePattern<tensor::ExtractSliceOp> {
     isFolded |=
         succeeded(foldDynamicIndexList(sizes, /*onlyNonNegative=*/true));
     isFolded |= succeeded(foldDynamicIndexList(strides));
-    // What is out of bounds stays as it is, for its user to see.
+    // A value that is out of bounds stays as it is, for its user to see.
     if (!isFolded || !verifyInBoundsSlice(op.getSourceType().getShape(),
                                           offsets, sizes, strides)
                           .isValid)
@@ -69,7 +69,7 @@ struct FoldSliceOperands : OpRewritePattern<tensor::ExtractSliceOp> {
     dispatchIndexOpFoldResults(strides, dynamicStrides, staticStrides);
     RankedTensorType old = op.getType();
     RankedTensorType type = refine(old, op.getStaticSizes(), staticSizes);
-    // In place, as annotations are discardable attributes.
+    // The op is changed in place, as annotations are discardable attributes.
     rewriter.modifyOpInPlace(op, [&] {
       op.getOffsetsMutable().assign(dynamicOffsets);
       op.getSizesMutable().assign(dynamicSizes);
