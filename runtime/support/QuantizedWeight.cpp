@@ -68,5 +68,10 @@ Status tprt::check(const QuantizedWeight &w) {
     return internalError("quantised weight: expected a zero point from -112 to "
                          "127, got ",
                          w.zero);
+  bool hasFloats = w.type == QuantizedType::E4M3 ||
+                   w.type == QuantizedType::E5M2 ||
+                   w.type == QuantizedType::E2M1;
+  if (hasFloats && (w.zeros || w.zero != 0))
+    return internalError("quantised weight: floats have no zero point");
   return {};
 }

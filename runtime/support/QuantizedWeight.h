@@ -46,8 +46,10 @@ struct QuantizedWeight {
   /// under blocks of 128 may begin in the middle of one.
   int64_t firstN = 0, firstK = 0;
 
-  const int8_t *zeros = nullptr; ///< or null; the shape of scales
-  int32_t zero = 0;              ///< of all groups, where `zeros` is null
+  /// Or null; the shape of scales. Those of 4-bit values lie in [-112, 127], so
+  /// that differences are bytes. Floats have none.
+  const int8_t *zeros = nullptr;
+  int32_t zero = 0; ///< of all groups, where `zeros` is null
 
   /// Or null; [k]: the column of scales and zeros that each column of the
   /// weight belongs to, in place of groupK and firstK.
@@ -64,9 +66,8 @@ struct QuantizedWeight {
   int64_t scaleRow(int64_t i) const;
 };
 
-/// Whether the fields can belong together: positive sizes, first elements
-/// inside of their groups, zeros whose difference to any 4-bit value fits in a
-/// byte. Values of groupOf are the caller's to check.
+/// An error if the fields cannot belong together. The values of zeros and
+/// groupOf are the caller's to check.
 Status check(const QuantizedWeight &weight);
 
 } // namespace tprt
