@@ -246,16 +246,25 @@ void withDecoder(const QuantizedWeight &w, Work work) {
   if constexpr (kLanes == 16)
     if (chunk == 128)
       return work(NibbleDecoder<128>());
+  auto withNibbles = [&](auto chunk) {
+    if constexpr (kTellsFloats)
+      if (w.type == QuantizedType::E2M1)
+        return work(NibbleDecoder<chunk, kTellsFloats>());
+    work(NibbleDecoder<chunk>());
+  };
   if (chunk == 64)
-    work(NibbleDecoder<64>());
+    withNibbles(std::integral_constant<int, 64>());
   else if (chunk == 32)
-    work(NibbleDecoder<32>());
+    withNibbles(std::integral_constant<int, 32>());
   else
-    work(NibbleDecoder<16>());
+    withNibbles(std::integral_constant<int, 16>());
 }
 
 int64_t order(const QuantizedWeight &w) {
-  return isNibble(w.type) ? chunkOf(w) : 0;
+  int64_t chunk = chunkOf(w);
+  if (isNibble(w.type))
+    return chunk;
+  return w.type == QuantizedType::E4M3 && chunk == kLongGroup ? -chunk : 0;
 }
 
 int64_t arrangedWidth(const QuantizedWeight &w) {
@@ -299,23 +308,27 @@ struct Lines {
   float *out[W]; ///< of the first row of x
 };
 
-/// The chunk at column p of each line. What is past the end of a row is zero:
-/// a copy is read there.
+/// Copies what a line still has into a chunk of `bytes`, and zeros behind it.
+__attribute__((noinline)) const char *copyEnd(const char *line, int64_t left,
+                                              int64_t bytes, char *chunk) {
+  std::memset(chunk, 0, size_t(bytes));
+  std::memcpy(chunk, line, size_t(left));
+  return chunk;
+}
+
+/// The chunk at column p of each line. What is past the end of a row is zero: a
+/// copy is read there. Behind an odd end there is a nibble of nobody's, beside
+/// zeros of x.
 template <typename Decoder, int W>
-inline void readChunk(const Lines<W> &lines, int64_t p, int64_t k,
-                      int64_t ahead, char (&copies)[W][Decoder::kChunkBytes],
-                      Decoder (&decoders)[W]) {
+__attribute__((always_inline)) inline void
+readChunk(const Lines<W> &lines, int64_t p, int64_t k, int64_t ahead,
+          char (&copies)[W][Decoder::kChunkBytes], Decoder (&decoders)[W]) {
   constexpr int64_t C = Decoder::kChunk, Bytes = Decoder::kChunkBytes;
   int64_t from = p / C * Bytes;
   if (p + C > k) {
-    bool isHalf = Bytes < C;
-    int64_t left = isHalf ? (k - p + 1) / 2 : k - p;
-    for (int i = 0; i < W; ++i) {
-      std::memset(copies[i], 0, Bytes);
-      std::memcpy(copies[i], lines.at[i] + from, size_t(left));
-      // The high nibble behind an odd end is nobody's, as x is zero there.
-      decoders[i].chunk(copies[i]);
-    }
+    int64_t left = Bytes < C ? (k - p + 1) / 2 : k - p;
+    for (int i = 0; i < W; ++i)
+      decoders[i].chunk(copyEnd(lines.at[i] + from, left, Bytes, copies[i]));
     return;
   }
   for (int i = 0; i < W; ++i) {
@@ -326,10 +339,10 @@ inline void readChunk(const Lines<W> &lines, int64_t p, int64_t k,
 
 /// The products of X rows of x with W lines, sums in registers.
 template <typename Decoder, int W, int X>
-void quantizedTile(const QuantizedWeight &w, const Lines<W> &lines,
-                   const float *x, int64_t xStride, int64_t outStride,
-                   int64_t ahead) {
-  Vec sum[W][X] = {};
+__attribute__((noinline)) void
+quantizedTile(const QuantizedWeight &w, const Lines<W> &lines, const float *x,
+              int64_t xStride, int64_t outStride, int64_t ahead) {
+  Vec sum[W][X] = {}, total[W][X] = {}; // of a group if it scales them, of all
   Decoder decoders[W];
   char copies[W][Decoder::kChunkBytes];
   for (int i = 0; i < W; ++i)
@@ -352,12 +365,20 @@ void quantizedTile(const QuantizedWeight &w, const Lines<W> &lines,
         }
       }
     }
+    if constexpr (Decoder::kScalesSums)
+      for (int i = 0; i < W; ++i)
+        for (int j = 0; j < X; ++j) {
+          total[i][j] += sum[i][j] * decoders[i].scale;
+          sum[i][j] = Vec{};
+        }
   }
   for (int i = 0; i < W; ++i) {
     // Lanes are added in one order, however many rows of x there are.
     Vec each[kMostRows] = {};
     for (int j = 0; j < X; ++j)
-      each[j] = decoders[i].isNan() ? splat(__builtin_nanf("")) : sum[i][j];
+      each[j] = decoders[i].isNan()    ? splat(__builtin_nanf(""))
+                : Decoder::kScalesSums ? total[i][j]
+                                       : sum[i][j];
     Vec totals = sumEach<kMostRows>(each);
     for (int j = 0; j < X; ++j)
       lines.out[i][j * outStride] = totals[j];

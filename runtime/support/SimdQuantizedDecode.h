@@ -6,7 +6,8 @@
 //
 // Decoders of one row of a quantised weight, by CPU level. After `begin`, a
 // decoder is told the scale and the zero point of a group, then the address of
-// a chunk of kChunk elements, which it hands out as kVectors vectors of f32.
+// a chunk of kChunk elements, which it hands out as kVectors vectors of f32,
+// scaled or, if kScalesSums, for sums to be scaled.
 //
 // Decoders of 4 bits hand elements out in an order of their own, in which x is
 // arranged too. With AVX-512, lane l of vector v of a chunk of C elements holds
@@ -28,6 +29,7 @@
 #include "QuantizedWeight.h"
 #include "SimdVector.h"
 
+#include <algorithm>
 #include <cstring>
 
 #if defined(__AVX2__)
@@ -61,6 +63,10 @@ inline Vec e4m3ToFloat(const int8_t *p) {
 }
 constexpr float kE4m3Scale = 256;
 
+/// Groups of so many elements and more scale the sums of their products, which
+/// is less work than to scale each element.
+constexpr int kLongGroup = 64;
+
 /// The sixteen values of a 4-bit type.
 inline const float *codebook(QuantizedType type) {
   static const float unsignedValues[16] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -74,11 +80,18 @@ inline const float *codebook(QuantizedType type) {
                                      : e2m1Values;
 }
 
+/// Keeps what was stored in memory: loads that widen what they read are cheaper
+/// than moving the parts of a register.
+template <typename T>
+inline void keepStored(T &values) {
+  asm volatile("" : "+m"(values));
+}
+
 /// Signed bytes, with a zero point if HasZero.
 template <int C, bool HasZero>
 struct Int8Decoder {
   static constexpr int kChunk = C, kChunkBytes = C, kVectors = C / kLanes;
-  static constexpr bool kIsArranged = false;
+  static constexpr bool kIsArranged = false, kScalesSums = C >= kLongGroup;
   const int8_t *at;
   Vec scale, zero;
 
@@ -93,50 +106,78 @@ struct Int8Decoder {
     Vec values = bytesToFloat(at + v * kLanes);
     if constexpr (HasZero)
       values -= zero;
-    return values * scale;
+    return kScalesSums ? values : values * scale;
   }
   bool isNan() const { return false; }
 };
 
 /// e4m3 bytes. A NaN anywhere makes the row's products NaN, whatever x is: the
-/// bytes' magnitudes are doubled, and the largest is kept.
+/// bytes' magnitudes are doubled, and the largest is kept. Long chunks are
+/// taken as words of two elements each, which are brought to f16 in place:
+/// vectors 0 and 1 of four are the even ones of 4 * kLanes elements, 2 and 3
+/// the odd ones.
 template <int C>
 struct E4m3Decoder {
   static constexpr int kChunk = C, kChunkBytes = C, kVectors = C / kLanes;
-  static constexpr bool kIsArranged = false;
-  static constexpr int kWatched = C < 32 ? C : 32;
-  typedef uint8_t Watch __attribute__((vector_size(kWatched)));
+  static constexpr bool kIsArranged = C >= kLongGroup;
+  static constexpr bool kScalesSums = kIsArranged;
+  static constexpr int kBytesAtOnce = std::min(C, 4 * kLanes);
+  typedef uint8_t Watch __attribute__((vector_size(kBytesAtOnce)));
+  typedef int16_t Words __attribute__((vector_size(kBytesAtOnce)));
   const int8_t *at;
   Vec scale;
   Watch largest = {};
+  alignas(64) Words halves[2 * C / kBytesAtOnce];
 
   void begin(QuantizedType) {}
   void group(float s, float) { scale = splat(s * kE4m3Scale); }
   void chunk(const char *p) {
     typedef Watch Unaligned __attribute__((aligned(1), may_alias));
     at = reinterpret_cast<const int8_t *>(p);
-    for (int i = 0; i < C; i += kWatched) {
-      Watch bytes = *reinterpret_cast<const Unaligned *>(p + i);
-      bytes += bytes;
-      largest = bytes > largest ? bytes : largest;
+    for (int i = 0; i < C / kBytesAtOnce; ++i) {
+      Watch bytes = reinterpret_cast<const Unaligned *>(p)[i];
+      Watch doubled = bytes + bytes;
+      largest = doubled > largest ? doubled : largest;
+      if constexpr (kIsArranged) {
+        Words odd = (Words)bytes;
+        halves[2 * i] = toHalf(odd << 8);
+        halves[2 * i + 1] = toHalf(odd);
+      }
     }
+    if constexpr (kIsArranged)
+      keepStored(halves);
   }
-  Vec get(int v) const { return e4m3ToFloat(at + v * kLanes) * scale; }
+  Vec get(int v) const {
+    if constexpr (!kIsArranged)
+      return e4m3ToFloat(at + v * kLanes) * scale;
+    return __builtin_convertvector(reinterpret_cast<const HalfVec *>(halves)[v],
+                                   Vec);
+  }
   bool isNan() const {
     bool found = false;
-    for (int i = 0; i < kWatched; ++i)
+    for (int i = 0; i < kBytesAtOnce; ++i)
       found |= largest[i] == 0xfe;
     return found;
   }
+  static int element(int v, int l) {
+    return v / 4 * kBytesAtOnce + 2 * (v % 2 * kLanes + l) + v % 4 / 2;
+  }
+
+private:
+  /// From the high byte of each word; see e4m3ToFloat.
+  static Words toHalf(Words words) { return (words >> 1) & int16_t(0xbf80); }
 };
 
 #if defined(__AVX512F__)
 
+/// Whether a decoder of 4 bits must know if they are floats.
+constexpr bool kTellsFloats = false;
+
 /// 4-bit values by a table of sixteen.
-template <int C>
+template <int C, bool IsFloat = false>
 struct NibbleDecoder {
   static constexpr int kChunk = C, kChunkBytes = C / 2, kVectors = C / kLanes;
-  static constexpr bool kIsArranged = true;
+  static constexpr bool kIsArranged = true, kScalesSums = false;
   static constexpr int kDwords = C / 8, kAtOnce = kLanes / kDwords;
   Vec values, table;
   __m512i bits;
@@ -178,36 +219,41 @@ struct NibbleDecoder {
 
 #else
 
+constexpr bool kTellsFloats = true;
+
 /// 4-bit values by way of bytes. Those of e2m1 are doubled, and the scale
 /// halved.
-template <int C>
+template <int C, bool IsFloat = false>
 struct NibbleDecoder {
   static constexpr int kChunk = C, kChunkBytes = C / 2, kVectors = C / kLanes;
-  static constexpr bool kIsArranged = true;
+  static constexpr bool kIsArranged = true, kScalesSums = C >= kLongGroup;
   typedef uint8_t Bytes __attribute__((vector_size(C / 2)));
-  QuantizedType type;
   Vec scale;
-  uint8_t zero;
-  alignas(32) int8_t unpacked[C];
+  /// Two's complement is the unsigned value of the nibble with its highest bit
+  /// flipped, less 8.
+  uint8_t flip, origin, zero;
+  Bytes unpacked[2];
 
-  void begin(QuantizedType of) { type = of; }
+  void begin(QuantizedType type) {
+    flip = type == QuantizedType::I4 ? 0x88 : 0;
+    origin = flip / 17;
+  }
   void group(float s, float z) {
-    scale = splat(type == QuantizedType::E2M1 ? s * 0.5f : s);
-    zero = uint8_t(int32_t(z));
-    // Two's complement is the unsigned value of the nibble with its highest bit
-    // flipped, less 8.
-    if (type == QuantizedType::I4)
-      zero += 8;
+    scale = splat(IsFloat ? s * 0.5f : s);
+    zero = uint8_t(int32_t(z) + origin);
   }
   void chunk(const char *p) {
     typedef Bytes Unaligned __attribute__((aligned(1), may_alias));
-    Bytes bytes = *reinterpret_cast<const Unaligned *>(p);
-    if (type == QuantizedType::I4)
-      bytes ^= 0x88;
-    unpack(bytes & 0x0f, unpacked);
-    unpack(bytes >> 4, unpacked + C / 2);
+    Bytes bytes = *reinterpret_cast<const Unaligned *>(p) ^ flip;
+    unpacked[0] = toBytes(bytes & 0x0f);
+    unpacked[1] = toBytes(bytes >> 4);
+    keepStored(unpacked);
   }
-  Vec get(int v) const { return bytesToFloat(unpacked + v * kLanes) * scale; }
+  Vec get(int v) const {
+    Vec values =
+        bytesToFloat(reinterpret_cast<const int8_t *>(unpacked) + v * kLanes);
+    return kScalesSums ? values : values * scale;
+  }
   bool isNan() const { return false; }
   static int element(int v, int l) {
     int place = v * kLanes + l;
@@ -215,20 +261,15 @@ struct NibbleDecoder {
   }
 
 private:
-  void unpack(Bytes nibbles, int8_t *out) const {
-    if (type == QuantizedType::E2M1)
-      nibbles = doubled(nibbles);
-    else
-      nibbles -= zero;
-    std::memcpy(out, &nibbles, C / 2);
-  }
   /// Twice the magnitude of e2m1 is 0, 1, 2, 3, 4, 6, 8, 12: from 4 on, steps
   /// of 2, and from 6 on of 4.
-  static Bytes doubled(Bytes nibbles) {
-    Bytes size = nibbles & 7, zeros = {};
+  Bytes toBytes(Bytes nibbles) const {
+    if constexpr (!IsFloat)
+      return nibbles - zero;
+    Bytes size = nibbles & 7, none = {};
     Bytes wide = (Bytes)(size > 4), widest = (Bytes)(size > 6);
     Bytes twice = size + (wide & (size - 4)) + (widest & 2);
-    Bytes sign = (Bytes)((nibbles & 8) != zeros);
+    Bytes sign = (Bytes)((nibbles & 8) != none);
     return (twice ^ sign) - sign;
   }
 };

@@ -12,6 +12,7 @@
 #include "TestUtil.h"
 
 #include "../host/Gemm.h"
+#include "../support/Parallel.h"
 #include "../support/SimdQuantized.h"
 
 #include <cmath>
@@ -218,6 +219,8 @@ void checkForm(const Form &form, int64_t n, int64_t k,
   make(w, form, n, k, random);
   Gemm g = describe(200, n, k, x, y);
   g.bias = n % 2 == 0;
+  // Several where there are several blocks.
+  setWorkers(n > 256 ? 3 : 1);
   GemmEngine engine({g});
   for (int64_t r : rows) {
     SCOPED_TRACE(detail::join("rows ", r));
@@ -242,7 +245,7 @@ TEST(Quantized, RowsOfEveryCount) {
 TEST(Quantized, GroupsAndOddSizes) {
   for (QuantizedType type : kTypes)
     for (int64_t group : {0, 1, 8, 16, 24, 32, 64, 128, 1000})
-      for (int64_t k : {1, 15, 37, 128, 130, 321}) {
+      for (int64_t k : {1, 37, 128, 321}) {
         Form form{type};
         form.groupK = group;
         checkForm(form, 7, k, {1, 5});
@@ -313,7 +316,7 @@ TEST(Quantized, LargerThanABlock) {
        {QuantizedType::I8, QuantizedType::U4, QuantizedType::E4M3}) {
     Form form{type, ScaleType::F16};
     form.groupK = 128;
-    checkForm(form, 771, 1152, {1, 8, 9, 130});
+    checkForm(form, 515, 384, {1, 8, 9, 130});
   }
 }
 
