@@ -137,29 +137,32 @@ def calls_grammar(format_, functions, special_ids, parallel=True, is_free=False)
     def text(literal):
         return _literal(literal, special_ids)
 
-    opening, closing = ("[", "]") if format_.style == "list" else ("", "")
-    begin, each = text(format_.begin + opening), ""
-    separator = text(format_.separator)
-    if format_.repeats:
-        begin, each = "", text(format_.begin)
-    call = " | ".join(f"call_{i}" for i in range(len(functions)))
-    more = f" ({separator} {each} call)*" if parallel else ""
-    rules = [f"calls: {begin} {each} call{more} {text(closing + format_.end)}",
-             f"call: {call}"]
+    form = format_
+    opening, closing = ("[", "]") if form.style == "list" else ("", "")
+    begin, each = form.begin + opening, ""
+    if form.repeats:
+        begin, each = "", form.begin
+    more = f" ({text(form.separator + each)} call)*" if parallel else ""
+    rules = [f"calls: {text(begin + each)} rest",
+             f"rest: call{more} {text(closing + form.end)}",
+             "call: " + " | ".join(f"call_{i}" for i in range(len(functions)))]
     for i, (name, schema) in enumerate(functions.items()):
-        rules.append(f"call_{i}: {text(format_.before + name + format_.middle)} "
-                     f"arguments_{i} {text(format_.after)}")
+        rules.append(f"call_{i}: {text(form.before + name + form.middle)} "
+                     f"arguments_{i} {text(form.after)}")
         rules.append(f"arguments_{i}: {in_lark(schema)}")
     if not is_free:
         return "\n".join(["start: calls", *rules])
+    if not form.begin:
+        # Nothing but its first character tells a call from a text.
+        return "\n".join(["start: calls | TEXT?", *rules, r"TEXT: /[^{](.|\n)*/"])
     # What begins the calls is found in the text as soon as it is complete.
-    head = format_.begin or format_.before
-    if head in special_ids:
-        first = [f"start: TEXT (<[{special_ids[head]}]> rest)?"]
+    behind = text(opening)
+    if form.begin in special_ids:
+        first = [f"start: TEXT (<[{special_ids[form.begin]}]> {behind} rest)?"]
     else:
-        first = ["start: TEXT | head rest", f"head[lazy]: /(.|\\n)*/ {json.dumps(head)}"]
-    rest = rules[0].replace("calls:", "rest:", 1).replace(f" {text(head)}", "", 1)
-    return "\n".join([*first, rest, *rules[1:], r"TEXT: /(.|\n)*/"])
+        first = [f"start: TEXT | head {behind} rest",
+                 f"head[lazy]: /(.|\\n)*/ {json.dumps(form.begin)}"]
+    return "\n".join([*first, *rules[1:], r"TEXT: /(.|\n)*/"])
 
 
 @dataclass(frozen=True)
@@ -199,13 +202,14 @@ class CallParser:
         format_: a Format.
         names: of the tools. An answer that is one JSON object alone, as some formats have
             calls, is a call only of one of these.
+
+    Attributes:
+        count: the calls so far.
     """
 
     def __init__(self, format_, names):
         self._format, self._names = format_, frozenset(names)
         self._held, self._is_in_calls, self.count = "", False, 0
-        # Without a mark the calls are the whole answer.
-        self._is_open = bool(format_.begin)
         self._is_first = True
 
     def push(self, text):
@@ -219,11 +223,12 @@ class CallParser:
     def flush(self):
         """Returns the rest as text, and as calls, once the answer has ended."""
         calls = self._take_calls() if self._is_in_calls else []
-        said, self._held = self._held, ""
         if self.count:
-            # Blanks and the mark of the end are nobody's text.
-            said = "" if said.strip() in ("", self._format.end, self._format.separator.strip(),
-                                          self._format.begin) else said
+            # What ends the calls is nobody's text.
+            self._held = self._held[self._skip(self._format.end):]
+        said, self._held = self._held, ""
+        if self.count and said and said in self._format.after:
+            said = ""  # The answer ended within it.
         return said, calls
 
     def _find_begin(self):
@@ -234,11 +239,15 @@ class CallParser:
             if at >= 0:
                 self._is_in_calls = True
                 self._held = text[at:] if self._format.repeats else text[at + len(begin):]
-                return text[:at].rstrip() if not text[:at].strip() else text[:at]
+                # Blanks alone are no text.
+                return text[:at] if text[:at].strip() or not self._is_first else ""
             keep = max((size for size in range(1, min(len(begin), len(text) + 1))
                         if text.endswith(begin[:size])), default=0)
-            self._held = text[len(text) - keep:]
-            return text[:len(text) - keep]
+            said, self._held = text[:len(text) - keep], text[len(text) - keep:]
+            if self._is_first and not said.strip():
+                said, self._held = "", text
+            self._is_first &= not said
+            return said
         stripped = text.lstrip().removeprefix("<|python_tag|>").lstrip()
         if self._is_first and (not stripped or stripped.startswith("{")
                                or "<|python_tag|>".startswith(text.lstrip())):
@@ -254,8 +263,8 @@ class CallParser:
         while (taken := self._take()) is not None:
             calls, end = taken
             self._held = self._held[end:]
+            self.count += len(calls)
             found += calls
-        self.count += len(found)
         return found
 
     def _json(self, at):
@@ -265,14 +274,15 @@ class CallParser:
         except (ValueError, RecursionError):
             return None
 
-    def _skip(self, at, *texts):
-        """Past blanks and any of the texts, each at most once."""
-        for text in texts:
+    def _skip(self, *more):
+        """The place behind what may come before a call: blanks, and each of several texts once."""
+        form, at = self._format, 0
+        before = (form.after.lstrip("}"), form.separator) if self.count else ()
+        for text in (*before, form.begin if form.repeats else "", *more):
             while self._held[at:at + 1].isspace():
                 at += 1
-            text = text.strip()
-            if text and self._held.startswith(text, at):
-                at += len(text)
+            if text.strip() and self._held.startswith(text.strip(), at):
+                at += len(text.strip())
         while self._held[at:at + 1].isspace():
             at += 1
         return at
@@ -282,26 +292,20 @@ class CallParser:
         form = self._format
         if form.style == "named":
             return self._take_named()
-        is_list = form.style == "list"
-        at = self._skip(0, form.separator if self.count else "",
-                        form.begin if form.repeats else "")
-        found = self._json(at) if at < len(self._held) else None
+        found = self._json(self._skip())
         if found is None:
             return None
         value, end = found
-        calls = [_call(one) for one in (value if is_list and isinstance(value, list) else [value])]
+        is_list = form.style == "list" and isinstance(value, list)
+        calls = [_call(one) for one in (value if is_list else [value])]
         if not calls or None in calls or not form.begin and any(
                 call.name not in self._names for call in calls):
             return None
-        close = form.after.lstrip("}").strip()
-        end = self._skip(end, close, "" if form.repeats else form.separator, form.end)
         return calls, end
 
     def _take_named(self):
         form = self._format
-        at = self._skip(0, form.separator if self.count else "",
-                        form.begin if form.repeats else "", form.before)
-        name = NAME.match(self._held, at)
+        name = NAME.match(self._held, self._skip(form.before))
         if name is None:
             return None
         # Some number their calls.
@@ -311,4 +315,4 @@ class CallParser:
         if found is None or not isinstance(found[0], dict):
             return None
         call = Call(name.group(), json.dumps(found[0], ensure_ascii=False))
-        return [call], self._skip(found[1], form.after, form.end)
+        return [call], found[1]
