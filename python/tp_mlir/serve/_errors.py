@@ -99,8 +99,9 @@ def of_validation(errors, body):
     """The first thing that is wrong with a body, as pydantic lists them."""
     first = errors[0]
     # Of a parameter that may have several types, what is wrong with the one that it has.
-    first = next((error for error in errors if error["loc"][:2] == first["loc"][:2]
-                  and not _is_other_type(error)), first)
+    at = _place(first["loc"], body, False) or ""
+    first = next((error for error in errors if not _is_other_type(error)
+                  and (_place(error["loc"], body, False) or "").startswith(at)), first)
     name = _place(first["loc"], body, first["type"] == "missing")
     if first["type"] == "extra_forbidden":
         return ApiError(400, f"unknown parameter '{name}'", param=name,
