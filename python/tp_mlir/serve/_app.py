@@ -13,7 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from . import _errors, _limits, _requests, _responses
+from .._encoder import Encoder
+from . import _embeddings, _errors, _limits, _requests, _responses
 from ._access import Access
 from ._chats import Prompts
 from ._errors import ApiError
@@ -36,7 +37,7 @@ class _Server:
     def __init__(self, engine, tokenizer, settings):
         self.engine, self.tokenizer, self.settings = engine, tokenizer, settings
         self.places = _limits.Places(settings.max_answers)
-        self.metrics = Metrics(engine, self.places, settings.model)
+        self.metrics = Metrics(None if isinstance(engine, Encoder) else engine, self.places, settings.model)
         self.prompts = Prompts(tokenizer, engine.vocabulary, settings)
         self.handler = Handler(engine, self.prompts, settings, self.places, self.metrics)
         self.started = int(time.time())
@@ -166,7 +167,8 @@ def create_app(engine, tokenizer, settings):
     """The server of one engine, for any ASGI host.
 
     Args:
-        engine: a tp_mlir.engine.Engine; the caller closes it.
+        engine: a tp_mlir.engine.Engine, or an Encoder, whose app gives embeddings; the caller
+            closes it.
         tokenizer: the model's tp_mlir.text.Tokenizer.
         settings: Settings.
 
@@ -178,7 +180,9 @@ def create_app(engine, tokenizer, settings):
     app = fastapi.FastAPI(title="tp-serve", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.places = server.places
     listed = {}
-    for router in (_generation(server), _text(server), _keeper(server)):
+    is_encoder = isinstance(engine, Encoder)
+    answers = _embeddings.router(server) if is_encoder else _generation(server)
+    for router in (answers, _text(server), _keeper(server)):
         app.include_router(router)
         for route in router.routes:
             listed[route.path] = sorted(route.methods)

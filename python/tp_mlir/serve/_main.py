@@ -9,7 +9,7 @@ import json
 import pathlib
 import sys
 
-from .. import _engine_options, _signals, _version
+from .. import _encoder, _engine_options, _signals, _version
 from .._errors import exit_code
 from .._numbers import integer, number
 from ..text import Tokenizer, find_format
@@ -43,6 +43,9 @@ def _parser():
             ("body_seconds", number(0, above=True), "how long a request's body may take")):
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind,
                             default=getattr(default, name), help=about)
+    parser.add_argument("--task", choices=("generate", "embed"),
+                        help="what the model is for (default: embed if the checkpoint has "
+                             "modules.json, as those of sentence-transformers)")
     parser.add_argument("--access-log", choices=("none", "text", "json"),
                         default=default.access_log, help="a line for each request")
     parser.add_argument("--chat-template-kwargs", type=_object, metavar="JSON", default={},
@@ -88,7 +91,9 @@ def main(open_engine, arguments=None):
             print(f"tp-serve: {note}", file=sys.stderr)
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
         with _signals.sigterm_raises():
-            model = open_engine(args.model, **options)
+            task = args.task or ("embed" if _encoder.is_encoder(args.model) else "generate")
+            opened = _encoder.Encoder if task == "embed" else open_engine
+            model = opened(args.model, **options)
         _engine_options.say_notes("tp-serve", model)
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
