@@ -171,12 +171,11 @@ Status generation::checkRequest(const Generation &program,
   if (request.maxTokens < (isOfPrompt ? 0 : 1))
     return userError("max-tokens: expected at least ", isOfPrompt ? 0 : 1,
                      ", got ", request.maxTokens);
-  for (auto [name, count] :
-       {std::pair("logprobs", request.logProbabilities),
-        std::pair("logprobs of the prompt", request.promptLogProbabilities)})
-    if (count > program.vocabulary)
-      return userError(name, ": expected at most ", program.vocabulary,
-                       ", got ", count);
+  int64_t most =
+      std::max(request.logProbabilities, request.promptLogProbabilities);
+  if (most > program.vocabulary)
+    return userError("logprobs: expected at most ", program.vocabulary,
+                     ", got ", most);
   TPRT_TRY(checkSampling(program, request.sampling));
   return checkForced(request.sampling);
 }

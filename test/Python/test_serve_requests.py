@@ -73,6 +73,35 @@ def test_codes(server, change, param, code):
     assert code in (None, error["code"]), error
 
 
+FUNCTION = {"type": "function", "function": {"name": "f"}}
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"messages": [{"role": "user"}]}, "messages[0]: expected content, a text or a list of parts"),
+    ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+     "messages[0].content[0]: expected a part of type 'text', got 'image_url': the server takes "
+     "text alone"),
+    ({"messages": [{"role": "assistant", "tool_calls": [
+        {"id": "a", "function": {"name": "f", "arguments": "[1]"}}]}]},
+     "messages[0].tool_calls[0].function.arguments: expected a JSON object in a text"),
+    ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name: "
+     "expected a name of up to 64 letters, digits, '_', '-' and '.'"),
+    ({"response_format": {"type": "json_schema"}}, "response_format: expected 'json_schema' with "
+     "the type 'json_schema', and with no other"),
+    ({"tool_choice": "required"}, "tool_choice: expected 'tools' to choose from"),
+    ({"tools": [FUNCTION, FUNCTION]}, "tools: expected names that differ"),
+    ({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [
+        {"function": {"name": "f"}}], "content": None}], "continue_final_message": True,
+      "add_generation_prompt": False, "chat_template_kwargs": {"add_generation_prompt": True}},
+     "continue_final_message: expected 'add_generation_prompt' to be false: an answer begins a "
+     "message or continues the last one"),
+    ({"reasoning_effort": "low"},
+     "reasoning_effort: the model's chat template does not know it")])
+def test_what_is_wrong(server, change, message):
+    answer = chat(server, **change)
+    assert answer.status_code == 400 and answer.json()["error"]["message"] == message
+
+
 @pytest.mark.parametrize("headers, said", [
     ({}, "no Content-Type"), ({"Content-Type": "text/plain"}, "'text/plain'"),
     ({"Content-Type": "application/x-www-form-urlencoded"}, "'application/x-www-form-urlencoded'")])
@@ -108,8 +137,17 @@ def test_continued_messages(server):
         continue_final_message=True, add_generation_prompt=False).json()["tokens"])
     kept = text.ChatTemplate("{% for m in messages %}{{ m.content }};{% endfor %}")
     assert kept.render(messages, continue_final_message=True) == "one;two  "
-    with pytest.raises(text.TemplateError, match="leaves out the last message"):
-        text.ChatTemplate("{{ messages[0].content }}").render(messages, continue_final_message=True)
+    one = text.ChatTemplate("{{ messages[0].content }}")
+    for given, options, message in (
+            (messages, {}, "continue_final_message: the chat template leaves out the last message, "
+             "or changes it"),
+            ([{"role": "user", "content": None}], {}, "continue_final_message: expected a last "
+             "message whose content is a text"),
+            (messages, {"add_generation_prompt": True}, "expected either add_generation_prompt or "
+             "continue_final_message: an answer begins a message or continues the last one")):
+        with pytest.raises(text.TemplateError) as error:
+            one.render(given, continue_final_message=True, **options)
+        assert str(error.value) == message
 
 
 def test_variables_of_the_server(monkeypatch):
@@ -220,7 +258,7 @@ def test_slow_bodies():
     with running(body_seconds=0.2) as server, connect(server) as client:
         client.sendall(head(1000) + b"{")
         answer = b""
-        while b"within 0.2 s" not in answer:
+        while b"the body did not arrive within 0.2 s" not in answer:
             answer += client.recv(1000)
         assert answer.startswith(b"HTTP/1.1 408 ")
         assert server.ask(max_tokens=1).status_code == 200

@@ -13,7 +13,7 @@ import pytest
 from test_serve import MODEL, TOKENIZER, running
 
 import tp_mlir
-from tp_mlir import engine, text
+from tp_mlir import _generator, engine, text
 
 SCHEMA = {"type": "object", "properties": {
     "name": {"type": "string", "maxLength": 12}, "count": {"type": "integer", "minimum": 0, "maximum": 99},
@@ -196,7 +196,7 @@ def test_degrees_agree(llm):
     assert all(follows(json.loads(TOKENIZER.decode(one))) for one in expected)
 
 
-def test_masks_that_fail(llm):
+def test_masks_that_fail(llm, monkeypatch):
     def broken(ids, words):
         if len(ids) == 2:
             raise ValueError("it broke")
@@ -209,6 +209,13 @@ def test_masks_that_fail(llm):
     assert answer.ids == () and answer.finish == "stop"
     with pytest.raises(engine.EngineError, match="exclude the whole vocabulary, or all of it that "):
         llm.generate([5, 6], max_tokens=9, mask=lambda ids, words: True)
+    # A grammar that cannot go on, and a mask of C's own.
+    mask = text.Grammars(TOKENIZER, 700).compile(text.regex_grammar("[ab]+"))()
+    with pytest.raises(engine.EngineError, match="^the answer's grammar: .*"):
+        llm.generate([5, 6], max_tokens=9, mask=lambda ids, words: mask([*ids, 99, 98], words))
+    monkeypatch.setattr(_generator._MaskCall, "_call", lambda *unused: 7)
+    with pytest.raises(engine.EngineError, match="the request's token mask failed with code 7"):
+        llm.generate([5, 6], max_tokens=9, mask=broken)
     assert llm.engine.stats().pages_held == 0
 
 

@@ -107,6 +107,13 @@ def _text(server):
                 lambda: [server.tokenizer.token(i) for i in ids])
         return made
 
+    @router.get("/tokenizer_info")
+    async def tokenizer_info():
+        template = server.tokenizer.template
+        return {**{"eos_token": None}, **server.tokenizer.special_tokens,
+                "chat_template": template.source() if template else None,
+                "model_max_length": server.engine.context}
+
     @router.post("/detokenize")
     async def detokenize(body: _requests.Detokenize):
         server.named(body.model)

@@ -156,5 +156,3 @@ class Prompts:
             raise _refuse(param, f"the schema is not supported: {error}",
                           "invalid_json_schema" if param == "response_format" else
                           "invalid_function_parameters") from error
-        except (ValueError, RecursionError) as error:
-            raise _refuse(param, f"the schema cannot be read: {error}") from error
