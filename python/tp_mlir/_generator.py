@@ -117,7 +117,7 @@ class _MaskCall:
         try:
             words = numpy.ctypeslib.as_array(allowed, (self._words,))
             return 0 if self._mask(ids[:count], words) else 1
-        except Exception as error:
+        except BaseException as error:  # What leaves a function that C calls is lost.
             self.error = str(error) or repr(error)
             return -1
 
@@ -341,7 +341,7 @@ class _Compiled(Generator):
 
 
 def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows=None,
-                chunk=None, dtype=None, kv_dtype=None, generation_config=None, untie=False,
+                chunk=None, cells=None, dtype=None, kv_dtype=None, generation_config=None, untie=False,
                 ignore=None, backend=None,
                 timeout=None, queue=1024):
     """Compile a checkpoint folder to a program that generates, and open it.
@@ -352,5 +352,5 @@ def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows
     _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
     return _Compiled(folder, backend, timeout, queue, {
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
-        "chunk": chunk, "dtype": dtype, "kv_dtype": kv_dtype,
+        "chunk": chunk, "cells": cells, "dtype": dtype, "kv_dtype": kv_dtype,
         "generation_config": generation_config, "untie": untie, "ignore": ignore})

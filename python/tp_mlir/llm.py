@@ -99,8 +99,8 @@ class LLM:
     Args:
         folder: the checkpoint. Text needs its tokenizer.json and the packages of
             `pip install 'tp-mlir[text]'`; token ids need neither.
-        options: mesh, plan, target, context, rows, chunk, dtype, kv_dtype, generation_config,
-            untie, ignore: as tp-compile's; backend and timeout as tp-run's.
+        options: mesh, plan, target, context, rows, chunk, cells, dtype, kv_dtype,
+            generation_config, untie, ignore: as tp-compile's; backend and timeout as tp-run's.
 
     Parameters that a request leaves out are those of the checkpoint's generation_config.json
     (`engine.defaults`). The logger "tp_mlir" tells which, and what of the file is ignored.
