@@ -6,9 +6,11 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import json
 import re
+from typing import Annotated, Literal
 
 import numpy
 import openai
+import pydantic
 import pytest
 from test_serve import MODEL, TOKENIZER, running
 
@@ -238,3 +240,27 @@ def test_log_probabilities_of_prompts(llm, server):
             for i, top in enumerate(made.logprobs.top_logprobs[1:]):
                 assert abs(max(top.values()) - values[i].max()) < 2e-4
     assert llm.engine.stats().pages_held == 0
+
+
+class Person(pydantic.BaseModel):
+    name: Annotated[str, pydantic.Field(max_length=6)]
+    kind: Literal["free", "bound"]
+    age: Annotated[int, pydantic.Field(ge=0, le=150)]
+
+
+def test_openais_parsers(server, tools):
+    """What its client makes of classes, and makes them of."""
+    messages = [{"role": "user", "content": "Who?"}]
+    completions = server.client().chat.completions
+    made = completions.parse(model="echo", messages=messages, response_format=Person,
+                             max_tokens=200).choices[0].message
+    assert isinstance(made.parsed, Person)
+    made = completions.parse(
+        model="echo", messages=messages, tools=[openai.pydantic_function_tool(Person)],
+        tool_choice="required", parallel_tool_calls=False, max_tokens=150).choices[0].message
+    assert isinstance(made.tool_calls[0].function.parsed_arguments, Person)
+    with completions.stream(model="echo", messages=messages, response_format=Person,
+                            max_tokens=200) as stream:
+        kinds = [event.type for event in stream]
+        assert isinstance(stream.get_final_completion().choices[0].message.parsed, Person)
+    assert "content.delta" in kinds
