@@ -69,7 +69,7 @@ def test_lm_eval(tmp_path):
                 [python, "-m", "lm_eval", "--model", "local-completions", "--tasks",
                  "licences,continued", "--include_path", tmp_path, "--output_path", tmp_path / "out",
                  "--model_args", f"model=echo,base_url={server.url}/v1/completions,"
-                 "num_concurrent=2,max_retries=1,tokenizer_backend=remote,max_length=256"],
+                 "num_concurrent=2,max_retries=3,tokenizer_backend=remote,max_length=256"],
                 capture_output=True, text=True, timeout=300,
                 env={**os.environ, "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1",
                      "HF_HOME": str(tmp_path), "OPENAI_API_KEY": "x", "PYTHONPATH": ""})

@@ -39,7 +39,8 @@ class Running:
             http = connections.protocol
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self._listener.getsockname()[1]
-        self._server = uvicorn.Server(uvicorn.Config(self.app, log_level="warning", http=http))
+        self._server = uvicorn.Server(uvicorn.Config(
+            self.app, log_level="warning", http=http, timeout_keep_alive=60))
         if connections is not None:
             tick = self._server.on_tick
 

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import asyncio
 import contextlib
+import math
 import os
 import socket
 import sys
@@ -115,6 +116,7 @@ def serve(engine, tokenizer, settings):
             connections = Connections(settings)
             config = uvicorn.Config(app, log_level="warning", access_log=False,
                                     http=connections.protocol,
+                                    timeout_keep_alive=math.ceil(settings.header_seconds),
                                     timeout_graceful_shutdown=LEAVE_SECONDS)
             server = _Server(config, engine, app.state.places, settings.drain_seconds,
                              connections)
