@@ -229,7 +229,7 @@ LogicalResult Compilation::takeFigures(Stage stage) {
            << "the states of a rank take " << formatBytes(states)
            << ", expected at most " << formatBytes(maxBytes)
            << ": use more ranks, or smaller states: of --generate fewer "
-              "--rows or a shorter --context";
+              "--rows, a shorter --context or fewer --cells";
   return stage == Stage::Schedule ? checkMemory() : success();
 }
 

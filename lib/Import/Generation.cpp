@@ -115,13 +115,18 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
   if (failed(checkRange(loc, "rows", options.rows, maxRows, "at most")) ||
       failed(checkRange(loc, "chunk", options.chunk, maxChunk, "at most")))
     return failure();
+  options.cells = request.cells.value_or(0);
+  if (request.cells && failed(checkRange(loc, "cells", options.cells,
+                                         options.getMostCells(),
+                                         "what all rows can fill,")))
+    return failure();
   if (options.getCells() >
       maxElements / layers /
           (config.numKVHeads * std::max(config.headDim, config.valueDim)))
     return emitError(loc) << "a cache of " << options.rows << " rows of "
                           << options.context
-                          << " positions is too large: expected fewer --rows "
-                             "or a shorter --context";
+                          << " positions is too large: expected fewer --rows, "
+                             "a shorter --context or fewer --cells";
   bool isWindowed =
       config.slidingWindow && *config.slidingWindow < options.context;
   ArrayRef<bool> slides = ArrayRef(config.slides).take_front(layers);

@@ -63,6 +63,11 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
             cl::desc("Tokens of the largest step (default 512, or the context "
                      "if that is shorter)"),
             cl::value_desc("T"), cl::cat(category)),
+      cells("cells",
+            cl::desc("Tokens that the cache holds, of all texts together "
+                     "(default: of as many as there are rows, each as long as "
+                     "the context)"),
+            cl::value_desc("C"), cl::cat(category)),
       kvDtype("kv-dtype",
               cl::desc("Element type of the cache: f32, bf16 or f16 (default: "
                        "the program's)"),
@@ -151,7 +156,7 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
-           &generate, &context, &rows, &chunk, &kvDtype, &generationConfig,
+           &generate, &context, &rows, &chunk, &cells, &kvDtype, &generationConfig,
            &train, &clip, &momentum, &shardOptimizer, &dropout}) {
     if (!option->getNumOccurrences())
       continue;
@@ -178,7 +183,7 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   };
   positive(batch);
   positive(layers);
-  for (const cl::opt<int64_t> *option : {&context, &rows, &chunk}) {
+  for (const cl::opt<int64_t> *option : {&context, &rows, &chunk, &cells}) {
     positive(*option);
     if (option->getNumOccurrences() && !generate)
       reject(option->ArgStr, "has no meaning without --generate");
@@ -210,7 +215,7 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
                                       : std::nullopt;
   };
   if (generate)
-    options.generate = {given(context), given(rows), given(chunk),
+    options.generate = {given(context), given(rows), given(chunk), given(cells),
                         readType(kvDtype),
                         generationConfig.getNumOccurrences()
                             ? std::optional(generationConfig.getValue())

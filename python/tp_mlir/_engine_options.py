@@ -16,6 +16,8 @@ _OPTIONS = {
     "context": (integer(1), "most tokens of a prompt and its answer together"),
     "rows": (integer(1), "most requests in a step"),
     "chunk": (integer(1), "most tokens of prompts in a step"),
+    "cells": (integer(1), "tokens that the cache holds, of all requests together (default: rows "
+                          "times context)"),
     "dtype": (str, "type of the weights in memory: f32, bf16 or f16"),
     "kv_dtype": (str, "type of the cache"),
     "untie": (None, "the head is a parameter of its own, whatever config.json says"),

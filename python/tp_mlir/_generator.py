@@ -17,6 +17,9 @@ import signal
 import sys
 import tempfile
 import threading
+from dataclasses import replace
+
+import numpy
 
 from . import _checkpoint, _forks, _tools
 from ._errors import from_exit
@@ -34,6 +37,8 @@ _ERRORS = {1: ContextError, 6: QueueFullError, 7: ClosedError}
 # More than any vocabulary and context.
 _MANY = 2**62
 _I32, _F32 = ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_float)
+_Mask = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, _I32, ctypes.c_int64,
+                         ctypes.POINTER(ctypes.c_uint32))
 
 
 class _Request(_Sized):
@@ -45,10 +50,12 @@ class _Request(_Sized):
                 ("min_p", ctypes.c_float), ("top_p", ctypes.c_float), ("seed", ctypes.c_uint64),
                 ("stop_ids", _I32), ("stop_count", ctypes.c_int64),
                 ("ignore_stops", ctypes.c_int32), ("log_probabilities", ctypes.c_int64),
-                ("parameters", ctypes.c_char_p)]
+                ("parameters", ctypes.c_char_p), ("prompt_log_probabilities", ctypes.c_int64),
+                ("mask", _Mask), ("mask_context", ctypes.c_void_p)]
 
     @classmethod
-    def of(cls, ids, params):
+    def of(cls, ids, params, mask):
+        """`mask`: a _Mask."""
         # C takes the low bits of what is too large, and zero for its default.
         def words(values, what):
             taken = (ctypes.c_int32 * len(values))(*values)
@@ -56,6 +63,9 @@ class _Request(_Sized):
                 if taken[place] != value:
                     raise ContextError(f"{what} {place}: expected an id of 32 bits, got {value}")
             return taken
+
+        def top(count):
+            return 0 if count is None else 1 + min(count, _MANY)
 
         ids, stops = words(ids, "position"), words(sorted(params.stop_ids), "stop id")
         bias = params.logit_bias
@@ -66,8 +76,8 @@ class _Request(_Sized):
             bias=(ctypes.c_float * len(bias))(*bias.values()), bias_count=len(bias),
             seed=params.seed & 0xFFFFFFFFFFFFFFFF,
             stop_ids=stops, stop_count=len(stops), ignore_stops=1,
-            log_probabilities=0 if params.logprobs is None else 1 + min(params.logprobs, _MANY),
-            parameters=_parameters(params.said()))
+            log_probabilities=top(params.logprobs), parameters=_parameters(params.said()),
+            prompt_log_probabilities=top(params.prompt_logprobs), mask=mask)
 
 
 def _parameters(said):
@@ -92,17 +102,39 @@ def _plain(value):
     raise TypeError(f"got {value!r}")
 
 
+class _MaskCall:
+    """A request's mask as C calls it.
+
+    Attributes:
+        error: what the mask has raised, as a text.
+    """
+
+    def __init__(self, mask, vocabulary):
+        self._mask, self._words, self.error = mask, (vocabulary + 31) // 32, ""
+        self.c = _Mask(self._call) if mask else _Mask()
+
+    def _call(self, context, ids, count, allowed):
+        try:
+            words = numpy.ctypeslib.as_array(allowed, (self._words,))
+            return 0 if self._mask(ids[:count], words) else 1
+        except BaseException as error:  # What leaves a function that C calls is lost.
+            self.error = str(error) or repr(error)
+            return -1
+
+
 class _Event(_Sized):
     _fields_ = [("size", ctypes.c_uint64), ("request", ctypes.c_uint64),
                 ("token", ctypes.c_int32), ("finish", ctypes.c_int32), ("ids", _I32),
                 ("log_probabilities", _F32), ("count", ctypes.c_int64),
-                ("error", ctypes.c_char_p)]
+                ("error", ctypes.c_char_p), ("of_prompt", ctypes.c_int32)]
 
     def made(self):
         """As engine.Event."""
         pairs = [(self.ids[i], self.log_probabilities[i]) for i in range(self.count)]
-        return Event(ids=(self.token,) if self.token >= 0 else (),
-                     logprobs=(Logprobs(pairs[0][1], tuple(pairs[1:])),) if pairs else (),
+        values = (Logprobs(pairs[0][1], tuple(pairs[1:])),) if pairs else ()
+        if self.of_prompt:
+            return Event(prompt=((self.token, values[0]),))
+        return Event(ids=(self.token,) if self.token >= 0 else (), logprobs=values,
                      finish=_FINISH[self.finish], error=self.error.decode())
 
 
@@ -138,7 +170,7 @@ class Generator:
         self._session = self._ranks = self._thread = None
         self._handle = ctypes.c_void_p()
         self._calls = functions("tprt_generate_", _signatures())
-        self._on_event = {}
+        self._on_event, self._masks = {}, {}
         self._changed = threading.Condition()
         self._closing = self._is_forked = False
         _forks.watch(self)
@@ -212,15 +244,20 @@ class Generator:
             made = event.made()
             with self._changed:
                 on_event = self._on_event[event.request]
+                mask = self._masks.get(event.request)
+            if made.finish == "error" and mask and mask.error:
+                made = replace(made, error=mask.error)
             on_event(made)
             if made.finish is not None:
                 with self._changed:
                     del self._on_event[event.request]
+                    self._masks.pop(event.request, None)
                     self._changed.notify_all()
 
     def submit(self, ids, params, on_event):
         number = ctypes.c_uint64()
-        request = _Request.of(ids, params)
+        mask = _MaskCall(params.mask, self.vocabulary)
+        request = _Request.of(ids, params, mask.c)
         # Its events are not told before it is known whose they are.
         with self._changed:
             if self._is_forked:
@@ -234,6 +271,8 @@ class Generator:
             if code != 0:
                 raise _ERRORS.get(code, EngineError)(self._calls["error"]().decode())
             self._on_event[number.value] = on_event
+            if params.mask:
+                self._masks[number.value] = mask
         return number.value
 
     def cancel(self, request):
@@ -302,7 +341,7 @@ class _Compiled(Generator):
 
 
 def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows=None,
-                chunk=None, dtype=None, kv_dtype=None, generation_config=None, untie=False,
+                chunk=None, cells=None, dtype=None, kv_dtype=None, generation_config=None, untie=False,
                 ignore=None, backend=None,
                 timeout=None, queue=1024):
     """Compile a checkpoint folder to a program that generates, and open it.
@@ -313,5 +352,5 @@ def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows
     _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
     return _Compiled(folder, backend, timeout, queue, {
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
-        "chunk": chunk, "dtype": dtype, "kv_dtype": kv_dtype,
+        "chunk": chunk, "cells": cells, "dtype": dtype, "kv_dtype": kv_dtype,
         "generation_config": generation_config, "untie": untie, "ignore": ignore})

@@ -74,8 +74,7 @@ class Conversation:
             params = replace(self._params, max_tokens=most, stop_ids=self._tokenizer.stop_ids)
             with contextlib.closing(engine.stream(self._engine, ids, params)) as events:
                 for event in events:
-                    shown = event.ids[:-1] if event.finish == "stop" else event.ids
-                    piece = decoder.push(shown) + (decoder.flush() if event.finish else "")
+                    piece = decoder.push(engine.shown(event, params.stop_ids)) + (decoder.flush() if event.finish else "")
                     if piece:
                         said.append(piece)
                         yield piece

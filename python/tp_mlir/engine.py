@@ -69,6 +69,13 @@ class Params:
         forced_eos_token_id: ids, one of which is the last token that an answer has room for.
         exponential_decay_length_penalty: (start, factor): from token start + 1 of an answer on
             the logits of stop ids gain their size times factor^n - 1, with n = 1 for the first.
+        prompt_logprobs: report the prompt's own tokens before the answer, with as many likeliest
+            ones as `logprobs` would; max_tokens may then be 0, for no answer.
+        mask: called as mask(ids, words) before each new token, in order and from the engine's
+            thread: `ids` are those of the answer so far, and it sets bit i % 32 of words[i // 32],
+            a NumPy array of zeros of type uint32, for each token i that may come. Returns False
+            if the answer is complete, which ends the request with "stop". What it raises ends the
+            request with "error".
     """
 
     max_tokens: Optional[int] = None
@@ -92,6 +99,8 @@ class Params:
     forced_bos_token_id: Optional[int] = None
     forced_eos_token_id: Optional[Sequence[int]] = None
     exponential_decay_length_penalty: Optional[Tuple[int, float]] = None
+    prompt_logprobs: Optional[int] = None
+    mask: Optional[Callable] = None
 
     def said(self):
         """Parameters that are set and may have a default, by generation_config.json's names."""
@@ -127,8 +136,10 @@ class Event:
 
     Attributes:
         ids: new tokens, in order, the stop token among them; none in an event that only
-            ends the request.
+            ends the request or tells of the prompt.
         logprobs: as many as ids, if they were asked for.
+        prompt: pairs of a token of the prompt and its Logprobs, in order from the second token
+            on, if they were asked for. All of them come before the first new token.
         finish: None while the request goes on; then "stop", "length", "cancel" or "error".
         error: with "error", what happened, such as which rank was lost in which collective.
     """
@@ -137,6 +148,7 @@ class Event:
     logprobs: tuple = ()
     finish: Optional[str] = None
     error: str = ""
+    prompt: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -217,6 +229,14 @@ def max_tokens(engine, prompt, otherwise):
     if "max_new_tokens" in defaults:
         return defaults["max_new_tokens"]
     return defaults["max_length"] - prompt if "max_length" in defaults else otherwise
+
+
+def shown(event, stop_ids):
+    """The ids of an event that are text: all but the stop id that ended the answer. An answer may
+    also end with "stop" without one, by its mask."""
+    if event.finish == "stop" and event.ids and event.ids[-1] in stop_ids:
+        return event.ids[:-1]
+    return event.ids
 
 
 def stream(engine, ids, params):

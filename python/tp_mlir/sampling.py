@@ -3,8 +3,8 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Order: sequence_bias, penalties, logit_bias, exclusions, temperature, top_k, min_p, top_p, draw.
-Engines are judged by it; they do the same in float32, and on logits that are split over ranks.
+Order: sequence_bias, penalties, logit_bias, exclusions (the mask's among them), temperature, top_k,
+min_p, top_p, draw. Engines are judged by it; they do the same in float32, and on logits that are split over ranks.
 What is None changes nothing. Penalties and exclusions are those of transformers' logits
 processors.
 
@@ -126,6 +126,11 @@ def adjusted(logits, params, prompt=(), generated=(), last=None):
         logits[:] = -numpy.inf
         logits[sorted(only)] = 0
     logits[sorted(excluded(params, prompt, generated, last))] = -numpy.inf
+    if params.mask is not None:
+        words = numpy.zeros((len(logits) + 31) // 32, numpy.uint32)
+        params.mask(list(generated), words)
+        bits = numpy.unpackbits(words.view(numpy.uint8), bitorder="little")
+        logits[bits[:len(logits)] == 0] = -numpy.inf
     return logits
 
 

@@ -48,6 +48,21 @@ static int32_t guardHere(tprt_session *session, Body body) {
   return code;
 }
 
+/// The caller's mask of a vocabulary of whole words of 32 tokens.
+static TokenMask takeMask(const tprt_request &from) {
+  if (!from.mask)
+    return {};
+  return [mask = from.mask, context = from.mask_context](
+             std::span<const int32_t> ids,
+             std::span<uint32_t> allowed) -> Expected<bool> {
+    int32_t code =
+        mask(context, ids.data(), int64_t(ids.size()), allowed.data());
+    if (code == 0 || code == 1)
+      return code == 0;
+    return userError("the request's token mask failed with code ", code);
+  };
+}
+
 static Expected<Request> takeRequest(const Generation &program,
                                      const tprt_request *from) {
   tprt_request r;
@@ -85,6 +100,8 @@ static Expected<Request> takeRequest(const Generation &program,
   request.stopIds.assign(r.stop_ids, r.stop_ids + r.stop_count);
   request.ignoreStops = r.ignore_stops;
   request.logProbabilities = r.log_probabilities - 1;
+  request.promptLogProbabilities = r.prompt_log_probabilities - 1;
+  request.mask = takeMask(r);
   return request;
 }
 
@@ -168,7 +185,8 @@ int32_t tprt_generate_next(tprt_generator *generator, double seconds,
               generator->ids.data(),
               generator->logProbabilities.data(),
               int64_t(generator->ids.size()),
-              own.error.message().c_str()};
+              own.error.message().c_str(),
+              own.isOfPrompt};
     return {};
   });
 }

@@ -75,6 +75,8 @@ void generation::excludeNext(const Sampling &sampling, const History &history,
 
 bool generation::isOverruled(const Sampling &sampling, const History &history,
                              int32_t token, Ids &scratch) {
+  if (!history.isAllowed(token))
+    return true;
   Ids forced = forcedNext(sampling, history);
   if (forced.size() > 1 || (forced.size() == 1 && forced[0] != token))
     return true;

@@ -24,9 +24,14 @@ struct History {
   int64_t prompt;                  ///< the number of them that were given
   bool isLast = false;             ///< the answer has room for one token more
   std::span<const int32_t> ends = {}; ///< ids that end the answer
+  /// Bit i % 32 of word i / 32: token i may come. Empty: any may.
+  std::span<const uint32_t> allowed = {};
 
   int64_t length() const { return int64_t(tokens.size()); }
   int64_t generated() const { return length() - prompt; }
+  bool isAllowed(int32_t token) const {
+    return allowed.empty() || (allowed[size_t(token) / 32] >> (token % 32) & 1);
+  }
 };
 
 /// Whether the last token of `sequence` would complete it.

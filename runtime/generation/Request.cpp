@@ -167,12 +167,15 @@ Status generation::checkRequest(const Generation &program,
                      "; a larger --context of tp-compile holds more");
   TPRT_TRY(checkIds(program, "position", request.prompt));
   TPRT_TRY(checkIds(program, "stop id", request.stopIds));
-  if (request.maxTokens < 1)
-    return userError("max-tokens: expected at least 1, got ",
-                     request.maxTokens);
-  if (request.logProbabilities > program.vocabulary)
+  bool isOfPrompt = request.promptLogProbabilities >= 0;
+  if (request.maxTokens < (isOfPrompt ? 0 : 1))
+    return userError("max-tokens: expected at least ", isOfPrompt ? 0 : 1,
+                     ", got ", request.maxTokens);
+  int64_t most =
+      std::max(request.logProbabilities, request.promptLogProbabilities);
+  if (most > program.vocabulary)
     return userError("logprobs: expected at most ", program.vocabulary,
-                     ", got ", request.logProbabilities);
+                     ", got ", most);
   TPRT_TRY(checkSampling(program, request.sampling));
   return checkForced(request.sampling);
 }

@@ -11,6 +11,9 @@
 #include "../format/Json.h"
 #include "../format/Manifest.h"
 
+#include <functional>
+#include <span>
+
 namespace tprt::generation {
 
 using tprt::Sampling;
@@ -19,8 +22,16 @@ using tprt::Sampling;
 /// program gives them.
 using LogProbabilities = std::vector<std::pair<int32_t, float>>;
 
+/// Says which tokens may follow the tokens of an answer so far: sets the bit of
+/// each in `allowed`, bit i % 32 of word i / 32 for token i, all of which are 0
+/// before. Returns false if the answer is complete: it then ends there. Depends
+/// on the tokens alone; it is called for each new token, in order.
+using TokenMask = std::function<Expected<bool>(
+    std::span<const int32_t> generated, std::span<uint32_t> allowed)>;
+
 struct Request {
   std::vector<int32_t> prompt;
+  /// 0 only with promptLogProbabilities: then they are all of the answer.
   int64_t maxTokens = 16;
   Sampling sampling;
   std::vector<int32_t> stopIds; ///< beside the program's
@@ -28,6 +39,9 @@ struct Request {
   /// How many of the most probable tokens are told beside the chosen; -1: no
   /// log-probabilities at all.
   int64_t logProbabilities = -1;
+  /// The same of the prompt's own tokens but the first, told before the answer.
+  int64_t promptLogProbabilities = -1;
+  TokenMask mask; ///< none: any token may come
 };
 
 /// A request for what follows `prompt`, as `parameters` say: a JSON object with
@@ -58,7 +72,8 @@ struct Event {
   Finish finish = Finish::None;
   /// The chosen token first, then the most probable.
   LogProbabilities logProbabilities = {};
-  Status error = {}; ///< of Finish::Error
+  Status error = {};       ///< of Finish::Error
+  bool isOfPrompt = false; ///< the token is one of the prompt's
 };
 
 } // namespace tprt::generation

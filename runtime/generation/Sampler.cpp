@@ -81,13 +81,17 @@ void Sampler::exclude(const Sampling &sampling, const History &history) {
   excludeNext(sampling, history, excluded);
   for (int32_t id : excluded)
     adjusted[size_t(id)] = kNever;
+  for (int32_t id = 0; id < vocabulary && !history.allowed.empty(); ++id)
+    if (!history.isAllowed(id))
+      adjusted[size_t(id)] = kNever;
 }
 
 /// Applies all that the request sets; returns the logits as they are if that
 /// is nothing.
 const float *Sampler::adjust(const float *logits, const Sampling &sampling,
                              const History &history) {
-  if (!sampling.isAdjusted() && !sampling.isRestricted())
+  bool isRestricted = sampling.isRestricted() || !history.allowed.empty();
+  if (!sampling.isAdjusted() && !isRestricted)
     return logits;
   adjusted.assign(logits, logits + vocabulary);
   for (const auto &[sequence, bias] : sampling.sequenceBias)
@@ -97,7 +101,7 @@ const float *Sampler::adjust(const float *logits, const Sampling &sampling,
   for (auto [id, bias] : sampling.bias)
     adjusted[size_t(id)] += bias;
   hasten(sampling, history);
-  if (sampling.isRestricted())
+  if (isRestricted)
     exclude(sampling, history);
   return adjusted.data();
 }
@@ -181,7 +185,10 @@ Status Sampler::explainNone(const float *given, const float *logits,
       std::isfinite(given[best]))
     return userError("no token can follow position ", history.length() - 1,
                      ": suppress_tokens, no_repeat_ngram_size and the like "
-                     "exclude the whole vocabulary");
+                     "exclude the whole vocabulary",
+                     history.allowed.empty()
+                         ? ""
+                         : ", or all of it that the answer's grammar allows");
   return internalError("the logits of position ", history.length() - 1,
                        " are not numbers");
 }

@@ -112,7 +112,9 @@ bool Scheduler::admit() {
   Sequence &sequence = *waiting.front();
   int64_t count = int64_t(sequence.tokens.size());
   // The last token is computed in any case: its logits are wanted.
-  Pages::Chain chain = pages.find(sequence.tokens, (count - 1) / pages.size());
+  // So is all of a prompt whose tokens' probabilities are.
+  int64_t most = sequence.wantsPrompt() ? 0 : (count - 1) / pages.size();
+  Pages::Chain chain = pages.find(sequence.tokens, most);
   sequence.pages = chain.pages;
   // For one token more.
   int64_t missing = count / pages.size() + 1 - int64_t(sequence.pages.size());
@@ -153,35 +155,61 @@ void Scheduler::keepPages(Sequence &sequence) {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Gives the next `count` tokens of the sequence a row.
-void Scheduler::put(Sequence &sequence, int64_t count) {
+/// Gives `count` tokens of the sequence a row, from number `first` of those
+/// that are left.
+void Scheduler::put(Sequence &sequence, int64_t first, int64_t count) {
   int64_t row = batch.rows++, width = program.tablePages();
-  batch.context[size_t(row)] = int32_t(sequence.computed);
-  std::copy_n(sequence.tokens.begin() + sequence.computed, count,
+  batch.context[size_t(row)] = int32_t(sequence.computed + first);
+  std::copy_n(sequence.tokens.begin() + sequence.computed + first, count,
               batch.ids.begin() + batch.tokens);
   batch.tokens += count;
   auto table = batch.table.begin() + row * width;
   std::fill(std::copy(sequence.pages.begin(), sequence.pages.end(), table),
             table + width, -1);
   batch.starts[size_t(row + 1)] = int32_t(batch.tokens);
-  chooseNext(sequence, size_t(row), count == sequence.left());
+  chooseNext(sequence, size_t(row), first + count == sequence.left());
   scheduled.push_back(&sequence);
+}
+
+/// Gives the step as much of the sequence's prompt as there is room for. A
+/// step has the logits of each row's last token alone, so where those of the
+/// whole prompt are wanted each token is a row of its own: rows of one text see
+/// each other's keys, which a layer writes before any row reads them.
+void Scheduler::prefill(Sequence &sequence) {
+  int64_t count = std::min(sequence.left(), program.chunk - batch.tokens);
+  if (!sequence.wantsPrompt())
+    return put(sequence, 0, count);
+  count = std::min(count, program.rows - batch.rows);
+  for (int64_t i = 0; i < count; ++i)
+    put(sequence, i, 1);
+}
+
+/// How many tokens of its text a row has behind it.
+int64_t Scheduler::endOf(size_t row) const {
+  return batch.context[row] + batch.starts[row + 1] - batch.starts[row];
+}
+
+/// Whether the row has the last token of its text, so that the next is chosen.
+bool Scheduler::isAtEnd(size_t row) const {
+  return endOf(row) == int64_t(scheduled[row]->tokens.size());
 }
 
 History Scheduler::historyOf(const Sequence &sequence) const {
   return {sequence.tokens, sequence.prompt(),
           sequence.generated() + 1 >= sequence.request.maxTokens ||
               int64_t(sequence.tokens.size()) + 1 >= longest,
-          sequence.ends};
+          sequence.ends, sequence.allowed};
 }
 
 /// Has the program choose the sequence's next token, if there is one and it
 /// can. It knows nothing of excluded tokens, but the best of all is also the
 /// best of those that are left, unless it is excluded itself.
 void Scheduler::chooseNext(const Sequence &sequence, size_t row, bool isLast) {
-  const Sampling &sampling = sequence.request.sampling;
-  bool canChoose =
-      !sampling.isAdjusted() && !(sampling.isRestricted() && sampling.isCut());
+  const Request &request = sequence.request;
+  const Sampling &sampling = request.sampling;
+  bool isRestricted = sampling.isRestricted() || request.mask;
+  bool canChoose = !sampling.isAdjusted() &&
+                   !(isRestricted && sampling.isCut()) && request.maxTokens > 0;
   batch.positions[row] =
       isLast && canChoose ? int32_t(sequence.tokens.size()) : -1;
   batch.seeds[row] = int64_t(sampling.seed);
@@ -197,14 +225,14 @@ void Scheduler::compose() {
   // A page that is taken from the youngest makes the list shorter at its end.
   for (size_t i = 0; i < running.size() && batch.tokens < program.chunk; ++i)
     if (running[i]->left() == 1 && reserve(*running[i]))
-      put(*running[i], 1);
-  auto prefill = [&](Sequence &sequence) {
-    put(sequence, std::min(sequence.left(), program.chunk - batch.tokens));
+      put(*running[i], 0, 1);
+  auto hasRoom = [&] {
+    return batch.tokens < program.chunk && batch.rows < program.rows;
   };
   for (const Owner &sequence : running)
-    if (sequence->left() > 1 && batch.tokens < program.chunk)
+    if (sequence->left() > 1 && hasRoom())
       prefill(*sequence);
-  while (!waiting.empty() && batch.tokens < program.chunk &&
+  while (!waiting.empty() && hasRoom() &&
          int64_t(running.size()) < program.rows && admit())
     prefill(*running.back());
   for (int64_t row = batch.rows; row < program.rows; ++row) {
@@ -217,13 +245,30 @@ void Scheduler::compose() {
   std::fill(batch.ids.begin() + batch.tokens, batch.ids.end(), 0);
 }
 
+/// Has the masks say which tokens may be chosen now.
+void Scheduler::askMasks() {
+  for (size_t row = 0; row < scheduled.size(); ++row) {
+    Sequence &sequence = *scheduled[row];
+    const Request &request = sequence.request;
+    if (!request.mask || !isAtEnd(row) || sequence.isEnded())
+      continue;
+    sequence.allowed.assign(size_t(program.vocabulary + 31) / 32, 0);
+    Expected<bool> goesOn =
+        request.mask(std::span(sequence.tokens).subspan(request.prompt.size()),
+                     sequence.allowed);
+    sequence.maskError = goesOn.status();
+    sequence.isComplete = goesOn && !*goesOn;
+  }
+}
+
 /// Forgets tokens that the program has chosen and the rules do not let stand.
 void Scheduler::dropOverruled() {
   for (size_t row = 0; row < scheduled.size(); ++row) {
     const Sequence &sequence = *scheduled[row];
     const Sampling &sampling = sequence.request.sampling;
     int32_t &token = batch.chosen[row];
-    if (sequence.left() == 0 && token >= 0 && sampling.isRestricted() &&
+    bool isRestricted = sampling.isRestricted() || sequence.request.mask;
+    if (isAtEnd(row) && token >= 0 && isRestricted && !sequence.isEnded() &&
         isOverruled(sampling, historyOf(sequence), token, excluded))
       token = -1;
   }
@@ -234,20 +279,55 @@ void Scheduler::dropOverruled() {
 Expected<const float *> Scheduler::logitsIfWanted() {
   for (size_t row = 0; row < scheduled.size(); ++row) {
     const Sequence &sequence = *scheduled[row];
-    if (sequence.left() == 0 &&
-        (batch.chosen[row] < 0 || sequence.request.logProbabilities > 0))
+    bool isChosenHere =
+        isAtEnd(row) && !sequence.isEnded() &&
+        (batch.chosen[row] < 0 || sequence.request.logProbabilities > 0);
+    if (isChosenHere || isAwaited(row))
       return model.logits();
   }
   return nullptr;
 }
 
+/// Whether the row tells the probability of a prompt's token.
+bool Scheduler::isAwaited(size_t row) const {
+  const Sequence &sequence = *scheduled[row];
+  int64_t end = endOf(row);
+  return sequence.wantsPrompt() && end >= sequence.told &&
+         end < sequence.prompt();
+}
+
+/// The probability of the prompt's token that follows the row's.
+Event Scheduler::tellPrompt(Sequence &sequence, size_t row,
+                            const float *logits) {
+  int64_t end = endOf(row);
+  Event event{sequence.number, sequence.tokens[size_t(end)]};
+  event.isOfPrompt = true;
+  event.logProbabilities = sampler.logProbabilities(
+      logits, event.token, sequence.request.promptLogProbabilities);
+  sequence.told = end + 1;
+  return event;
+}
+
+/// The last event of a sequence without a new token.
+Event Scheduler::endWithout(const Sequence &sequence) {
+  Event event{sequence.number};
+  event.error = sequence.maskError;
+  event.finish = !event.error.ok()     ? Finish::Error
+                 : sequence.isComplete ? Finish::Stop
+                                       : Finish::Length;
+  statistics.update([&](Statistics &s) {
+    s.promptTokens += sequence.generated() == 0 ? sequence.prompt() : 0;
+  });
+  return event;
+}
+
 /// The next token of a sequence, in that row of the step.
 Event Scheduler::sample(Sequence &sequence, size_t row, const float *logits) {
   const Request &request = sequence.request;
+  if (sequence.isEnded())
+    return endWithout(sequence);
   Event event{sequence.number};
   Expected<int32_t> token = batch.chosen[row];
-  if (logits)
-    logits += int64_t(row) * program.vocabulary;
   if (*token < 0)
     token = sampler.choose(logits, request.sampling, historyOf(sequence));
   if (!token) {
@@ -288,13 +368,17 @@ Status Scheduler::step(std::vector<Event> &events) {
   TPRT_TRY(model.step(batch));
   for (size_t row = 0; row < scheduled.size(); ++row)
     scheduled[row]->computed += batch.starts[row + 1] - batch.starts[row];
+  askMasks();
   dropOverruled();
-  TPRT_ASSIGN(const float *logits, logitsIfWanted());
+  TPRT_ASSIGN(const float *all, logitsIfWanted());
   double modelSeconds = secondsSince(modelStart);
   for (size_t row = 0; row < scheduled.size(); ++row) {
     Sequence &sequence = *scheduled[row];
+    const float *logits = all ? all + int64_t(row) * program.vocabulary : all;
     keepPages(sequence);
-    if (sequence.left() > 0)
+    if (isAwaited(row))
+      events.push_back(tellPrompt(sequence, row, logits));
+    if (!isAtEnd(row))
       continue;
     events.push_back(sample(sequence, row, logits));
     if (events.back().finish == Finish::None)

@@ -57,23 +57,42 @@ private:
     int64_t fullPages = 0, oldPages = 0; ///< kept if any, and given back
     uint64_t serial = 0;                 ///< of the last kept page
     Clock::time_point last;              ///< token, or the arrival
+    int64_t told = 1; ///< the prompt's tokens whose probability is not awaited
+    std::vector<uint32_t> allowed; ///< of the next token, by the mask
+    Status maskError;
+    bool isComplete = false; ///< as the mask says
+    /// Whether no token is to be chosen any more.
+    bool isEnded() const {
+      return isComplete || !maskError.ok() || request.maxTokens == 0;
+    }
 
     int64_t prompt() const { return int64_t(request.prompt.size()); }
     int64_t generated() const { return int64_t(tokens.size()) - prompt(); }
     int64_t left() const { return int64_t(tokens.size()) - computed; }
+    /// Whether log-probabilities of the prompt are still to be told.
+    bool wantsPrompt() const {
+      return request.promptLogProbabilities >= 0 && told < prompt();
+    }
   };
   using Owner = std::unique_ptr<Sequence>;
 
   void compose();
   bool reserve(Sequence &sequence);
   bool admit();
-  void put(Sequence &sequence, int64_t count);
+  void put(Sequence &sequence, int64_t first, int64_t count);
+  void prefill(Sequence &sequence);
+  int64_t endOf(size_t row) const;
+  bool isAtEnd(size_t row) const;
   void chooseNext(const Sequence &sequence, size_t row, bool isLast);
   void release(Sequence &sequence);
   void keepPages(Sequence &sequence);
   History historyOf(const Sequence &sequence) const;
+  void askMasks();
   void dropOverruled();
   Expected<const float *> logitsIfWanted();
+  bool isAwaited(size_t row) const;
+  Event tellPrompt(Sequence &sequence, size_t row, const float *logits);
+  Event endWithout(const Sequence &sequence);
   Event sample(Sequence &sequence, size_t row, const float *logits);
   void gauge();
 

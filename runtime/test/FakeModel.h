@@ -57,12 +57,22 @@ inline std::vector<int32_t> generateAlone(const Generation &program,
   auto longest = size_t(std::min(program.context, program.cells));
   std::vector<int32_t> ends = endsOf(program, request);
   auto prompt = int64_t(request.prompt.size());
+  if (request.maxTokens == 0)
+    return {};
   do {
+    std::vector<uint32_t> allowed;
+    if (request.mask) {
+      allowed.resize(size_t(program.vocabulary + 31) / 32);
+      auto goesOn = request.mask(
+          std::span(tokens).subspan(request.prompt.size()), allowed);
+      if (!goesOn || !*goesOn)
+        break;
+    }
     bool isLast = tokens.size() + 1 >= longest ||
                   int64_t(tokens.size()) - prompt + 1 >= request.maxTokens;
     auto token =
         sampler.choose(logitsAfter(program, tokens).data(), request.sampling,
-                       {tokens, prompt, isLast, ends});
+                       {tokens, prompt, isLast, ends, allowed});
     if (!token)
       break;
     tokens.push_back(*token);

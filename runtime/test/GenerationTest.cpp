@@ -82,6 +82,7 @@ struct Script {
   FakeModel model;
   Scheduler scheduler;
   std::map<uint64_t, std::vector<int32_t>> tokens;
+  std::map<uint64_t, std::vector<Event>> prompts; ///< events of the prompt
   std::map<uint64_t, Finish> ends;
 
   explicit Script(const Generation &program)
@@ -92,7 +93,10 @@ struct Script {
     for (const Event &event : events) {
       EXPECT_FALSE(ends.count(event.request)) << "an event after the last";
       EXPECT_TRUE(event.error.ok() || event.error.code() == Code::User);
-      if (event.token >= 0)
+      if (event.isOfPrompt) {
+        EXPECT_TRUE(tokens[event.request].empty());
+        prompts[event.request].push_back(event);
+      } else if (event.token >= 0)
         tokens[event.request].push_back(event.token);
       if (event.finish != Finish::None)
         ends[event.request] = event.finish;
@@ -219,6 +223,18 @@ TEST(Generation, EndsOfARequest) {
   EXPECT_EQ(again.tokens[2], all);
 }
 
+/// Allows some tokens after each text, and ends it after `length` of them.
+static TokenMask randomMask(int64_t length, int64_t rare) {
+  return [=](std::span<const int32_t> text,
+             std::span<uint32_t> allowed) -> Expected<bool> {
+    uint64_t state = mix(text.empty() ? 7 : uint64_t(text.back()));
+    for (size_t id = 0; id < 50; ++id)
+      if (mix(state + text.size() + id) % uint64_t(rare) == 0)
+        allowed[id / 32] |= 1u << (id % 32);
+    return int64_t(text.size()) < length;
+  };
+}
+
 static Request randomRequest(std::mt19937 &random, const Generation &p) {
   auto below = [&](int64_t n) { return int64_t(random() % uint64_t(n)); };
   int64_t longest = std::min(p.context, p.cells);
@@ -252,7 +268,71 @@ static Request randomRequest(std::mt19937 &random, const Generation &p) {
   }
   if (below(3) == 0)
     r.stopIds = {int32_t(below(p.vocabulary))};
+  if (below(4) == 0)
+    r.mask = randomMask(below(30), 2 + below(5));
+  if (below(4) == 0) {
+    r.promptLogProbabilities = below(3);
+    r.maxTokens = below(3) ? r.maxTokens : 0;
+  }
   return r;
+}
+
+/// The prompt's tokens but the first, each with the probability that the text
+/// before it gives.
+static void expectPrompt(const Generation &p, const Request &r,
+                         const std::vector<Event> &events, bool isWhole) {
+  size_t count = r.promptLogProbabilities < 0 ? 0 : r.prompt.size() - 1;
+  if (isWhole)
+    ASSERT_EQ(events.size(), count);
+  ASSERT_LE(events.size(), count);
+  Sampler sampler(p.vocabulary);
+  for (size_t i = 0; i < events.size(); ++i) {
+    std::vector<int32_t> before(r.prompt.begin(),
+                                r.prompt.begin() + long(i) + 1);
+    EXPECT_EQ(events[i].token, r.prompt[i + 1]);
+    EXPECT_EQ(events[i].logProbabilities,
+              sampler.logProbabilities(logitsAfter(p, before).data(),
+                                       r.prompt[i + 1],
+                                       r.promptLogProbabilities));
+  }
+}
+
+TEST(Generation, AMaskDecides) {
+  Generation p = program(4, 2, 80, 8);
+  Request r = request({3, 1, 4}, 30);
+  std::vector<std::vector<int32_t>> asked;
+  r.mask = [&](std::span<const int32_t> text,
+               std::span<uint32_t> allowed) -> Expected<bool> {
+    asked.emplace_back(text.begin(), text.end());
+    EXPECT_EQ(std::vector(allowed.begin(), allowed.end()),
+              (std::vector<uint32_t>{0, 0}));
+    allowed[text.size() % 2] = 1u << (text.size() + 3);
+    return text.size() < 4;
+  };
+  Script run(p);
+  run.scheduler.add(1, r);
+  run.finish();
+  EXPECT_EQ(run.tokens[1], (std::vector<int32_t>{3, 36, 5, 38}));
+  EXPECT_EQ(run.ends[1], Finish::Stop);
+  EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{
+                       {}, {3}, {3, 36}, {3, 36, 5}, {3, 36, 5, 38}}));
+
+  r.mask = [](auto, auto) -> Expected<bool> { return true; };
+  auto failing = r;
+  failing.mask = [](auto, auto) -> Expected<bool> {
+    return userError("the grammar is too complex");
+  };
+  run.scheduler.add(2, r);
+  run.scheduler.add(3, failing);
+  std::vector<Event> events;
+  ASSERT_OK(run.scheduler.step(events));
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].error.message(),
+            "no token can follow position 2: suppress_tokens, "
+            "no_repeat_ngram_size and the like exclude the whole vocabulary, "
+            "or all of it that the answer's grammar allows");
+  EXPECT_EQ(events[1].error.message(), "the grammar is too complex");
+  EXPECT_EQ(run.scheduler.cache().available(), run.scheduler.cache().count());
 }
 
 /// Random programs and scripts: 300 here; TPRT_SCRIPTS asks for more.
@@ -287,6 +367,9 @@ TEST(Generation, RandomScripts) {
       if (run.ends[number] == Finish::Cancelled)
         alone.resize(std::min(alone.size(), run.tokens[number].size()));
       ASSERT_EQ(run.tokens[number], alone) << "request " << number;
+      expectPrompt(p, r, run.prompts[number],
+                   run.ends[number] != Finish::Cancelled &&
+                       run.ends[number] != Finish::Error);
     }
     Statistics s = run.statistics.get();
     hits += s.prefixHits;
@@ -456,7 +539,7 @@ TEST(Generation, ManyThreads) {
       ASSERT_TRUE(bool(event)) << event.status().message();
       if (!*event)
         break;
-      if ((*event)->token >= 0)
+      if ((*event)->token >= 0 && !(*event)->isOfPrompt)
         tokens[(*event)->request].push_back((*event)->token);
       if ((*event)->finish != Finish::None)
         ends[(*event)->request] = (*event)->finish;

@@ -16,7 +16,7 @@ def echo(prompt, params, k):
     """Token k of the answer: the prompt's, without its first, again and again. With a
     temperature the seed shifts it."""
     shift = params.seed if params.temperature else 0
-    return prompt[1 + (k + shift) % (len(prompt) - 1)]
+    return prompt[1 + (k + shift) % (len(prompt) - 1)] if len(prompt) > 1 else prompt[0]
 
 
 class EchoEngine:
@@ -128,6 +128,13 @@ class EchoEngine:
 
     def _advance(self, number):
         prompt, params, on_event, k = self._requests[number]
+        if params.prompt_logprobs is not None and k == 0:
+            for token in prompt[1:]:
+                top = ((token, -1.5), ((token + 1) % self.vocabulary, -2.5))
+                on_event(Event(prompt=((token, Logprobs(-1.5, top[:params.prompt_logprobs])),)))
+            if params.max_tokens == 0:
+                del self._requests[number]
+                return on_event(Event(finish="length"))
         if self.failure:
             del self._requests[number]
             return on_event(Event(finish="error", error=str(self.failure)))

@@ -163,3 +163,65 @@ def test_a_folder_that_is_none():
         tp_mlir.LLM("/nowhere")
     with pytest.raises(tp_mlir.InputError, match="^'owner/name' is not on this machine; "):
         tp_mlir.LLM("owner/name")
+
+
+def test_any_number_of_prompts():
+    """More than the engine's queue takes; the progress counts up to all of them."""
+    told = []
+    with tp_mlir.LLM(FOLDER, rows=4, chunk=16, context=64, dtype="f32", queue=3) as model:
+        prompts = [ONE["prompt_ids"][:2 + i % 5] for i in range(40)]
+        answers = model.generate(iter(prompts), max_tokens=2,
+                                 progress=lambda done, total: told.append((done, total)))
+        assert told == [(i + 1, 40) for i in range(40)]
+        alone = {len(ids): model.generate(ids, max_tokens=2).ids for ids in prompts[:5]}
+        assert [answer.ids for answer in answers] == [alone[len(ids)] for ids in prompts]
+        assert model.generate([]) == []
+        # A prompt that is refused ends the others.
+        with pytest.raises(engine.ContextError):
+            model.generate([[5] * 10, [5] * 64], max_tokens=50)
+        assert model.engine.drain(10)
+        assert model.engine.stats().pages_held == 0
+
+
+def test_a_cache_that_is_shared():
+    """Room for a quarter of what all rows can have: some give way, and no answer changes."""
+    prompts = [one["prompt_ids"][:3 + 5 * i % 17] for i, one in enumerate(KNOWN * 4)][:16]
+    with tp_mlir.LLM(FOLDER, rows=8, chunk=16, context=128, cells=256, dtype="f32") as model:
+        alone = [model.generate(ids, max_tokens=70).ids for ids in prompts[:4]]
+        before = model.engine.stats()
+        assert before.pages == 8 and before.evictions == 0
+        answers = model.generate(prompts, max_tokens=70)
+        assert [one.ids for one in answers[:4]] == alone
+        assert model.engine.stats().evictions > 0
+        again = model.generate(list(reversed(prompts)), max_tokens=70)
+        assert [one.ids for one in reversed(again)] == [one.ids for one in answers]
+    with pytest.raises(tp_mlir.InputError, match="expected --cells to be from 1 to what all rows can "
+                       "fill, 64, got 65"):
+        tp_mlir.LLM(FOLDER, rows=2, context=32, cells=65)
+
+
+def test_stop_strings(llm):
+    whole = llm.generate(ONE["prompt"], max_tokens=20)
+    stop = whole.text[9:14]
+    answer = llm.generate(ONE["prompt"], max_tokens=20, stop=["never to be seen", stop])
+    assert answer.text == whole.text[:whole.text.index(stop)] and answer.finish == "stop"
+    assert answer.ids == whole.ids[:len(answer.ids)] and len(answer.ids) < 20
+    assert "".join(llm.stream(ONE["prompt"], max_tokens=20, stop=stop)) == answer.text
+    # Ids then have a text too.
+    assert llm.generate(ONE["prompt_ids"], max_tokens=20, stop=stop).text == answer.text
+    assert llm.generate([1, 2], max_tokens=1).text is None
+
+
+def test_chat(llm):
+    messages = [{"role": "user", "content": "What is this?"}]
+    answer = llm.chat(messages, max_tokens=12)
+    ids = llm.tokenizer.encode_chat(messages)
+    assert answer.ids == llm.generate(ids, max_tokens=12, stop_ids=llm.tokenizer.stop_ids).ids
+    ends = [i for i in answer.ids if i in llm.tokenizer.stop_ids]
+    assert answer.text == llm.tokenizer.decode([i for i in answer.ids if i not in ends])
+    both = llm.chat([messages, messages], max_tokens=12, progress=None)
+    assert [one.text for one in both] == [answer.text] * 2
+    more = [*messages, {"role": "assistant", "content": "Apache"}]
+    made = llm.chat(more, max_tokens=3, add_generation_prompt=False, continue_final_message=True)
+    assert made.ids == llm.generate(llm.tokenizer.encode_chat(
+        more, continue_final_message=True), max_tokens=3).ids

@@ -133,3 +133,21 @@ def test_logprobs():
     assert made.chosen == pytest.approx(numpy.log(0.1))
     assert [i for i, _ in made.top] == [1, 0, 3]
     assert [value for _, value in made.top] == pytest.approx(numpy.log([0.5, 0.2, 0.2]))
+
+
+def test_masks():
+    """Only what the mask allows comes, whatever else is asked for."""
+    logits = numpy.linspace(3, -3, 70)
+
+    def odd(generated, words):
+        words[:] = 0xAAAAAAAA if not generated else 0
+        words[2] |= 1 << (len(generated) % 6)
+        return True
+
+    assert sampling.sample(logits, Params(mask=odd), [5]) == 1
+    assert sampling.sample(logits, Params(mask=odd, logit_bias={0: 50.0, 3: 50.0}), [5]) == 3
+    assert sampling.sample(logits, Params(mask=odd, suppress_tokens=[1, 3]), [5]) == 5
+    assert sampling.sample(logits, Params(mask=odd, temperature=1.0, seed=3), [5], [7, 7]) == 66
+    drawn = {sampling.sample(logits, Params(mask=odd, temperature=2.0, top_k=3, seed=seed), [5])
+             for seed in range(40)}
+    assert drawn == {1, 3, 5}

@@ -179,6 +179,13 @@ def test_refusals(tmp_path, capsys):
         assert code == 1 and f"tp-serve: cannot listen at 127.0.0.1, port {port}: " in text
     code, text = said(MODEL, "--api-key-file", tmp_path / "none")
     assert code == 1 and "No such file" in text
+    code, text = said(MODEL, "--tool-format", "x")
+    assert code == 1 and text == (
+        "tp-serve: expected a format of tool calls (deepseek, deepseek-v3.1, granite, hermes, kimi, "
+        "llama3, mistral, mistral-args, phi-4-mini), got 'x'\n")
+    code, text = said(MODEL, "--task", "embed", "--chunk", "4")
+    assert code == 2 and text.endswith(
+        "tp-serve: --chunk: the model gives embeddings and generates nothing\n")
     code, text = said("owner/name")
     assert code == 1 and text.startswith("tp-serve: 'owner/name' is not on this machine; ")
 
@@ -196,6 +203,8 @@ def test_refusals(tmp_path, capsys):
     ("--rows", "2.5", "an integer of at least 1"),
     ("--chunk", "-8", "an integer of at least 1"),
     ("--timeout", "0", "a number above 0"),
+    ("--max-connections", "0", "an integer of at least 1"),
+    ("--header-seconds", "0", "a number above 0"),
 ])
 def test_ranges(option, value, expected, capsys):
     with pytest.raises(SystemExit) as ended:
@@ -203,3 +212,12 @@ def test_ranges(option, value, expected, capsys):
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith(
         f"tp-serve: error: argument {option}: expected {expected}, got '{value}'\n")
+
+
+@pytest.mark.parametrize("value, message", [
+    ("[1]", "expected a JSON object, got '[1]'"),
+    ('{"tools": []}', "expected variables of the chat template, got 'tools'")])
+def test_variables(value, message, capsys):
+    with pytest.raises(SystemExit):
+        serve.main(None, [str(MODEL), "--chat-template-kwargs", value])
+    assert capsys.readouterr().err.endswith(f"--chat-template-kwargs: {message}\n")

@@ -36,18 +36,23 @@ struct GenerateOptions {
   int64_t chunk = 512; ///< tokens of the largest step
   FloatKind cacheType = FloatKind::F32;
   int64_t window = 0; ///< of positions that a token sees; 0: all
+  int64_t cells = 0;  ///< of the cache, for all rows; 0: as many as they have
   /// Instead of the directory's generation_config.json: "none", or a file.
   std::optional<std::string> config;
 
   int64_t getRows(int64_t tokens) const { return std::min(rows, tokens); }
   int64_t getPagesPerRow() const { return (context + page - 1) / page; }
   /// So many that all rows may be full.
-  int64_t getCells() const { return rows * getPagesPerRow() * page; }
+  int64_t getMostCells() const { return rows * getPagesPerRow() * page; }
+  /// Whole pages.
+  int64_t getCells() const {
+    return cells ? (cells + page - 1) / page * page : getMostCells();
+  }
 };
 
 /// What was asked for; absent options follow from the model.
 struct GenerateRequest {
-  std::optional<int64_t> context, rows, chunk;
+  std::optional<int64_t> context, rows, chunk, cells;
   std::optional<FloatKind> cacheType;
   std::optional<std::string> config; ///< As of GenerateOptions.
 };

@@ -40,7 +40,7 @@ struct ImportFlags {
   llvm::cl::list<std::string> ignore;
   llvm::cl::opt<std::string> logits;
   llvm::cl::opt<bool> generate;
-  llvm::cl::opt<int64_t> context, rows, chunk;
+  llvm::cl::opt<int64_t> context, rows, chunk, cells;
   llvm::cl::opt<std::string> kvDtype;
   llvm::cl::opt<std::string> generationConfig;
   llvm::cl::opt<std::string> train;

@@ -13,11 +13,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from ..text import TemplateError, TextError
-from . import _errors, _limits, _requests, _responses
+from .._encoder import Encoder
+from . import _embeddings, _errors, _limits, _requests, _responses
+from ._access import Access
+from ._chats import Prompts
 from ._errors import ApiError
 from ._handler import Handler
 from ._metrics import Counted, Metrics
+
+# Paths that anyone may ask.
+_OPEN = frozenset({"/", "/health", "/ping", "/metrics"})
 
 
 def _refused(error):
@@ -32,15 +37,10 @@ class _Server:
     def __init__(self, engine, tokenizer, settings):
         self.engine, self.tokenizer, self.settings = engine, tokenizer, settings
         self.places = _limits.Places(settings.max_answers)
-        self.metrics = Metrics(engine, self.places)
-        self.rate = _limits.RateLimit(settings.requests_per_minute)
-        self.handler = Handler(engine, settings, self.places, self.metrics)
+        self.metrics = Metrics(None if isinstance(engine, Encoder) else engine, self.places, settings.model)
+        self.prompts = Prompts(tokenizer, engine.vocabulary, settings)
+        self.handler = Handler(engine, self.prompts, settings, self.places, self.metrics)
         self.started = int(time.time())
-
-    async def admit(self, request: fastapi.Request):
-        """Every path that costs something begins with this."""
-        key = _limits.key_of(request, self.settings.api_keys)
-        self.rate.check(key or (request.client.host if request.client else ""))
 
     def named(self, model):
         if model is not None and model != self.settings.model:
@@ -52,35 +52,34 @@ class _Server:
         return {"id": self.settings.model, "object": "model", "created": self.started,
                 "owned_by": "tp-mlir", "max_model_len": self.engine.context}
 
-    def conversation(self, body):
-        """Ids of the prompt that a body's messages make."""
-        try:
-            return self.tokenizer.encode_chat([message.plain() for message in body.messages],
-                                              **body.chat_template_kwargs)
-        except (TemplateError, TextError) as error:
-            raise ApiError(400, str(error), param="messages", code="invalid_messages") from error
 
-    def text(self, prompt, add_special_tokens=True):
-        """Ids of a prompt that is a text."""
-        try:
-            return self.tokenizer.encode(prompt, add_special_tokens)
-        except TextError as error:
-            raise ApiError(400, str(error), param="prompt", code="invalid_parameter") from error
+def _generation(server):
+    """The paths that answer."""
+    router = fastapi.APIRouter()
 
-    def prompts(self, body):
-        """Ids of each of a completion's prompts."""
-        found = [one if isinstance(one, list) else self.text(one) for one in body.prompt]
-        for ids in found:
-            bad = [i for i in ids if not 0 <= i < self.engine.vocabulary]
-            if bad:
-                raise ApiError(400, f"prompt: expected ids below {self.engine.vocabulary}, got "
-                               f"{bad[0]}", param="prompt", code="invalid_parameter")
-        return found
+    @router.post("/v1/completions")
+    async def completions(request: fastapi.Request, body: _requests.Completion):
+        server.named(body.model)
+        prompts = await asyncio.to_thread(server.prompts.each, body.prompt,
+                                          body.add_special_tokens)
+        return await server.handler.answer(request, body, prompts,
+                                           _responses.Completions(server.tokenizer), 16)
+
+    @router.post("/v1/chat/completions")
+    async def chat(request: fastapi.Request, body: _requests.Chat):
+        server.named(body.model)
+        if body.max_completion_tokens is not None:
+            body.max_tokens = body.max_completion_tokens
+        prompt = await asyncio.to_thread(server.prompts.conversation, body)
+        form = _responses.Chats(server.tokenizer, server.prompts.id_length(body))
+        return await server.handler.answer(request, body, [prompt], form, server.engine.context)
+
+    return router
 
 
-def _api(server):
-    """The paths that ask for a key."""
-    router = fastapi.APIRouter(dependencies=[fastapi.Depends(server.admit)])
+def _text(server):
+    """The paths of the tokenizer, and the model's."""
+    router = fastapi.APIRouter()
 
     @router.get("/v1/models")
     async def models():
@@ -91,34 +90,35 @@ def _api(server):
         server.named(model)
         return server.described()
 
-    @router.post("/v1/completions")
-    async def completions(request: fastapi.Request, body: _requests.Completion):
-        server.named(body.model)
-        prompts = await asyncio.to_thread(server.prompts, body)
-        return await server.handler.answer(request, body, prompts, server.tokenizer,
-                                           _responses.Completions(server.tokenizer), 16)
-
-    @router.post("/v1/chat/completions")
-    async def chat(request: fastapi.Request, body: _requests.Chat):
-        server.named(body.model)
-        if body.max_completion_tokens is not None:
-            body.max_tokens = body.max_completion_tokens
-        prompt = await asyncio.to_thread(server.conversation, body)
-        return await server.handler.answer(request, body, [prompt], server.tokenizer,
-                                           _responses.Chats(server.tokenizer),
-                                           server.engine.context)
-
     @router.post("/tokenize")
     async def tokenize(body: _requests.Tokenize):
         server.named(body.model)
         if (body.prompt is None) == (body.messages is None):
             raise ApiError(400, "expected either 'prompt' or 'messages'", param="prompt",
-                           code="invalid_parameter")
+                           code="invalid_value")
         if body.messages is not None:
-            ids = await asyncio.to_thread(server.conversation, body)
+            ids = await asyncio.to_thread(server.prompts.conversation, body)
         else:
-            ids = await asyncio.to_thread(server.text, body.prompt, body.add_special_tokens)
-        return {"tokens": ids, "count": len(ids), "max_model_len": server.engine.context}
+            ids = await asyncio.to_thread(server.prompts.encode, body.prompt,
+                                          body.add_special_tokens)
+        made = {"tokens": ids, "count": len(ids), "max_model_len": server.engine.context}
+        if body.return_token_strs:
+            made["token_strs"] = await asyncio.to_thread(
+                lambda: [server.tokenizer.token(i) for i in ids])
+        return made
+
+    @router.get("/tokenizer_info")
+    async def tokenizer_info():
+        template = server.tokenizer.template
+        return {**{"eos_token": None}, **server.tokenizer.special_tokens,
+                "chat_template": template.source() if template else None,
+                "model_max_length": server.engine.context}
+
+    @router.post("/detokenize")
+    async def detokenize(body: _requests.Detokenize):
+        server.named(body.model)
+        server.prompts.check_ids(body.tokens, "tokens")
+        return {"prompt": await asyncio.to_thread(server.tokenizer.decode, body.tokens, True)}
 
     return router
 
@@ -128,6 +128,7 @@ def _keeper(server):
     router = fastapi.APIRouter()
 
     @router.get("/health")
+    @router.get("/ping")
     async def health():
         if server.engine.failure:
             return JSONResponse({"status": "failed", "error": str(server.engine.failure)}, 503)
@@ -142,23 +143,9 @@ def _keeper(server):
     return router
 
 
-def create_app(engine, tokenizer, settings):
-    """The server of one engine, for any ASGI host.
-
-    Args:
-        engine: a tp_mlir.engine.Engine; the caller closes it.
-        tokenizer: the model's tp_mlir.text.Tokenizer.
-        settings: Settings.
-
-    Returns:
-        fastapi.FastAPI; `app.state.places` says how many answers are in the making, and takes
-        no more once its `draining` is set.
-    """
-    server = _Server(engine, tokenizer, settings)
-    app = fastapi.FastAPI(title="tp-serve", docs_url=None, redoc_url=None)
-    app.state.places = server.places
-    app.include_router(_api(server))
-    app.include_router(_keeper(server))
+def _finish(app, server):
+    """Adds what all paths go through, the outermost last."""
+    settings = server.settings
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request, error):
@@ -167,11 +154,49 @@ def create_app(engine, tokenizer, settings):
     @app.exception_handler(HTTPException)
     async def failed(request, error):
         if not isinstance(error, ApiError):
-            text = f"no path '{request.url.path[:200]}'" if error.status_code == 404 else str(
-                error.detail)
-            error = ApiError(error.status_code, text)
+            code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
+            path = request.url.path[:200]
+            text = {404: f"no path '{path}'", 405: f"path '{path}' has no method "
+                    f"{request.method}"}.get(error.status_code, str(error.detail))
+            error = ApiError(error.status_code, text, code=code)
         return _refused(error)
 
+    app.add_middleware(_limits.BodyLimit, most=settings.max_body_bytes,
+                       seconds=settings.body_seconds, refuse=_refused)
+    app.add_middleware(_limits.Admission, keys=settings.api_keys,
+                       rate=_limits.RateLimit(settings.requests_per_minute), refuse=_refused,
+                       open_paths=_OPEN)
     app.add_middleware(Counted, requests=server.metrics.requests)
-    app.add_middleware(_limits.BodyLimit, most=settings.max_body_bytes, refuse=_refused)
+    app.add_middleware(Access, form=settings.access_log)
+
+
+def create_app(engine, tokenizer, settings):
+    """The server of one engine, for any ASGI host.
+
+    Args:
+        engine: a tp_mlir.engine.Engine, or an Encoder, whose app gives embeddings; the caller
+            closes it.
+        tokenizer: the model's tp_mlir.text.Tokenizer.
+        settings: Settings.
+
+    Returns:
+        fastapi.FastAPI; `app.state.places` says how many answers are in the making, and takes
+        no more once its `draining` is set.
+    """
+    server = _Server(engine, tokenizer, settings)
+    app = fastapi.FastAPI(title="tp-serve", docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.places = server.places
+    listed = {}
+    is_encoder = isinstance(engine, Encoder)
+    answers = _embeddings.router(server) if is_encoder else _generation(server)
+    for router in (answers, _text(server), _keeper(server)):
+        app.include_router(router)
+        for route in router.routes:
+            listed[route.path] = sorted(route.methods)
+
+    @app.get("/")
+    async def paths():
+        return {"server": "tp-serve", "model": settings.model, "paths": listed}
+
+    _finish(app, server)
     return app

@@ -4,12 +4,13 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import re
+
 from starlette.exceptions import HTTPException
 
 from ..engine import ClosedError, ContextError, QueueFullError
 
-_TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error",
-          405: "invalid_request_error", 413: "invalid_request_error", 429: "rate_limit_error",
+_TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error",
           500: "server_error", 503: "overloaded_error"}
 
 
@@ -33,13 +34,25 @@ class ApiError(HTTPException):
 
     def body(self):
         return {"error": {"message": self.detail, "param": self.param, "code": self.code,
-                          "type": _TYPES.get(self.status_code, "server_error")}}
+                          "type": _TYPES.get(self.status_code,
+                                             "invalid_request_error" if self.status_code < 500
+                                             else "server_error")}}
+
+
+# How the engine's messages about parameters begin.
+_PARAMS = {"stop id": "stop_token_ids", "bias": "logit_bias", "max-tokens": "max_tokens",
+           "logprobs": "logprobs", "temperature": "temperature", "top-": "top_p",
+           "min-p": "min_p", "repetition": "repetition_penalty"}
 
 
 def of_engine(error):
     """What a client is told of an EngineError."""
     if isinstance(error, ContextError):
-        return ApiError(400, str(error), param="prompt", code="context_length_exceeded")
+        param = next((name for word, name in _PARAMS.items() if str(error).startswith(word)),
+                     "prompt")
+        is_long = " as the context of " in str(error)
+        return ApiError(400, str(error), param=param,
+                        code="context_length_exceeded" if is_long else "invalid_value")
     if isinstance(error, QueueFullError):
         return ApiError(429, str(error), code="queue_full", retry_after=1)
     if isinstance(error, ClosedError):
@@ -48,35 +61,60 @@ def of_engine(error):
 
 
 def _place(loc, body, is_missing):
-    """The parts of a place that lead into the body; others name a type among several."""
-    where, value = [], body
+    """Where in the body, as OpenAI writes it: messages[0].content. Parts of `loc` that name a type
+    among several lead nowhere in the body, and are left out."""
+    where, value = "", body
     for part in loc[1:]:
         found = part in value if isinstance(value, dict) else (
             isinstance(value, list) and isinstance(part, int))
         if found:
             value = value[part]
         if found or (is_missing and part == loc[-1]):
-            where.append(str(part))
-    return where
+            where += f"[{part}]" if isinstance(part, int) else f".{part}" if where else str(part)
+    return where or None
+
+
+# OpenAI's code for each kind of pydantic's errors; {} is the kind of number.
+_CODES = {"greater_than": "{}_below_min_value", "greater_than_equal": "{}_below_min_value",
+          "less_than": "{}_above_max_value", "less_than_equal": "{}_above_max_value",
+          "string_too_short": "string_below_min_length",
+          "string_too_long": "string_above_max_length", "too_short": "array_below_min_length",
+          "too_long": "array_above_max_length"}
+
+
+def _code(error):
+    kind = error["type"]
+    if kind in _CODES:
+        limit = next(iter((error.get("ctx") or {}).values()), 0)
+        return _CODES[kind].format("decimal" if isinstance(limit, float) else "integer")
+    # A number of the right type that is none, such as NaN, is a wrong value.
+    return "invalid_type" if kind.endswith("_type") else "invalid_value"
+
+
+def _is_other_type(error):
+    return error["type"].endswith("_type") or error["type"] in ("literal_error", "enum")
 
 
 def of_validation(errors, body):
     """The first thing that is wrong with a body, as pydantic lists them."""
     first = errors[0]
     # Of a parameter that may have several types, what is wrong with the one that it has.
-    first = next((error for error in errors if error["loc"][:2] == first["loc"][:2]
-                  and not error["type"].endswith("_type")), first)
-    name = ".".join(_place(first["loc"], body, first["type"] == "missing")) or None
+    at = _place(first["loc"], body, False) or ""
+    first = next((error for error in errors if not _is_other_type(error)
+                  and (_place(error["loc"], body, False) or "").startswith(at)), first)
+    name = _place(first["loc"], body, first["type"] == "missing")
     if first["type"] == "extra_forbidden":
         return ApiError(400, f"unknown parameter '{name}'", param=name,
                         code="unknown_parameter")
     if first["type"] == "missing":
         return ApiError(400, f"missing parameter '{name}'" if name else "the request has no body",
-                        param=name, code="missing_parameter")
+                        param=name, code="missing_required_parameter")
     if first["type"] == "json_invalid":
         return ApiError(400, f"the body is no JSON: {first['ctx']['error']} at character "
                         f"{first['loc'][-1]}", code="invalid_json")
     text = first["msg"].removeprefix("Value error, ")
     text = text[:1].lower() + text[1:]
-    return ApiError(400, f"{name}: {text}" if name else text, param=name,
-                    code="invalid_parameter")
+    # What is wrong with several parameters together names the one to change.
+    named = re.match(r"([a-z_]+): ", text) if name is None else None
+    return ApiError(400, f"{name}: {text}" if name else text,
+                    param=named.group(1) if named else name, code=_code(first))

@@ -6,12 +6,15 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import asyncio
 import json
+import secrets
 import time
+from dataclasses import replace
 
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from ..engine import EngineError, max_tokens
 from . import _answers, _errors
+from ._answers import Echo
 from ._errors import ApiError
 from ._responses import Response as Answered
 
@@ -33,22 +36,26 @@ class _Times:
     """Tells the metrics when tokens come."""
 
     def __init__(self, metrics, count):
-        self._metrics = metrics
-        self._last = [time.monotonic()] * count
-        self._begun = [False] * count
+        self._metrics, self._began = metrics, time.monotonic()
+        self._last, self._tokens = [self._began] * count, [0] * count
 
     def seen(self, number, tokens):
         if not tokens:
             return
         now = time.monotonic()
         passed, self._last[number] = now - self._last[number], now
-        if not self._begun[number]:
-            self._begun[number] = True
+        self._tokens[number] += tokens
+        if self._tokens[number] == tokens:
             self._metrics.first_token.observe(passed)
             tokens -= 1
             passed = 0
         for _ in range(tokens):
             self._metrics.next_token.observe(passed / tokens)
+
+
+    def ended(self, number, finish, prompt):
+        self._metrics.finished(finish, prompt, self._tokens[number],
+                               time.monotonic() - self._began)
 
 
 class _Stream(StreamingResponse):
@@ -67,8 +74,8 @@ class _Stream(StreamingResponse):
 
 
 class Handler:
-    def __init__(self, engine, settings, places, metrics):
-        self._engine, self._settings = engine, settings
+    def __init__(self, engine, prompts, settings, places, metrics):
+        self._engine, self._prompts, self._settings = engine, prompts, settings
         self._places, self._metrics = places, metrics
 
     def _room(self, body, ids, most):
@@ -89,31 +96,51 @@ class Handler:
                            code="context_length_exceeded")
         return min(room, most) if body.max_tokens is None else body.max_tokens
 
-    def _ask(self, answers, body, prompts, tokenizer, most):
-        for token in body.logit_bias:
-            if int(token) >= self._engine.vocabulary:
-                raise ApiError(400, f"logit_bias: expected ids below {self._engine.vocabulary}, "
-                               f"got {token}", param="logit_bias", code="invalid_parameter")
-        rooms = [self._room(body, ids, most) for ids in prompts]
+    def _asked(self, body, prompts, most):
+        """For each prompt its ids, Params, Reading and Echo, and a function that makes masks. Walks
+        over long lists, which keeps a thread busy for a while."""
+        self._prompts.check_ids((int(token) for token in body.logit_bias), "logit_bias")
+        self._prompts.check_ids(body.stop_token_ids, "stop_token_ids")
+        tokenizer, reading = self._prompts.tokenizer, self._prompts.reading(body)
+        masks, made = self._prompts.masks(body), []
+        for number, ids in enumerate(prompts):
+            params = body.params(self._room(body, ids, most), tokenizer.stop_ids)
+            if body.min_tokens > params.max_tokens:
+                raise ApiError(400, f"min_tokens: expected at most the {params.max_tokens} of "
+                               f"max_tokens, got {body.min_tokens}", param="min_tokens",
+                               code="invalid_value")
+            echo = None
+            if body.is_echo:
+                given = body.prompt[number]
+                echo = Echo(tuple(ids), given if isinstance(given, str) else
+                            tokenizer.decode(ids), params.prompt_logprobs is not None)
+            made.append((ids, params, reading, echo))
+        return made, masks
+
+    def _ask(self, answers, body, asked, masks):
         try:
-            for ids, room in zip(prompts, rooms):
+            for ids, params, reading, echo in asked:
                 for choice in range(body.n):
-                    answers.ask(ids, body.params(room, tokenizer.stop_ids, choice), body.stops)
+                    seed = params.seed + choice
+                    if choice and body.seed is None:
+                        seed = secrets.randbits(64)
+                    answers.ask(ids, replace(params, seed=seed % 2**64, mask=masks and masks()),
+                                reading, echo)
         except EngineError as error:
             raise _errors.of_engine(error) from error
 
-    async def answer(self, request, body, prompts, tokenizer, form, most):
+    async def answer(self, request, body, prompts, form, most):
         """The response to a request for answers to `prompts`, of `most` tokens unless said."""
         if body.stream_options is not None and not body.stream:
             raise ApiError(400, "stream_options: expected 'stream' to be true",
-                           param="stream_options", code="invalid_parameter")
+                           param="stream_options", code="invalid_value")
         count = len(prompts) * body.n
         if count > self._settings.max_choices:
             raise ApiError(400, f"expected at most {self._settings.max_choices} answers of one "
                            f"request, got {len(prompts)} prompts times n = {body.n}",
-                           param="n", code="invalid_parameter")
+                           param="n", code="invalid_value")
         self._places.enter(count)
-        answers = _answers.Answers(self._engine, tokenizer)
+        answers = _answers.Answers(self._engine, self._prompts.tokenizer)
 
         def release():
             answers.cancel()
@@ -121,7 +148,8 @@ class Handler:
 
         response = Answered(form, self._settings.model, sum(map(len, prompts)))
         try:
-            self._ask(answers, body, prompts, tokenizer, most)
+            asked, masks = await asyncio.to_thread(self._asked, body, prompts, most)
+            self._ask(answers, body, asked, masks)
             if body.stream:
                 stream = _Stream(self._streamed(body, answers, response), release)
                 release = None
@@ -132,7 +160,7 @@ class Handler:
                 release()
 
     async def _parts(self, body, answers, response):
-        """(choice, text, finish, logprobs) as they come."""
+        """(choice, Piece, logprobs) as they come."""
         times = _Times(self._metrics, len(answers))
         if body.top_logprobs_count is not None:
             # The first call builds the strings of the whole vocabulary, which takes long.
@@ -141,16 +169,19 @@ class Handler:
             response.generated += piece.count
             times.seen(number, piece.count)
             values = response.form.logprobs(piece.tokens) if piece.tokens else None
-            yield number, piece.text, piece.finish, values
+            if piece.finish is not None:
+                times.ended(number, piece.finish, answers.prompt_tokens(number))
+            yield number, piece, values
 
     async def _whole(self, request, body, answers, response):
         texts, ends = [""] * len(answers), [None] * len(answers)
-        logprobs = [[] for _ in texts]
+        logprobs, calls = [[] for _ in texts], [[] for _ in texts]
 
         async def gather():
-            async for number, text, finish, values in self._parts(body, answers, response):
-                texts[number] += text
-                ends[number] = finish
+            async for number, piece, values in self._parts(body, answers, response):
+                texts[number] += piece.text
+                ends[number] = piece.finish
+                calls[number] += piece.calls
                 if values is not None:
                     logprobs[number].append(values)
 
@@ -165,7 +196,8 @@ class Handler:
             gathered.cancel()
             left.cancel()
         choices = [response.form.whole(i, texts[i], ends[i],
-                                       response.form.join(logprobs[i]) if logprobs[i] else None)
+                                       response.form.join(logprobs[i]) if logprobs[i] else None,
+                                       calls[i])
                    for i in range(len(texts))]
         return JSONResponse(response.whole(choices))
 
@@ -178,9 +210,10 @@ class Handler:
                 first = response.form.first(number)
                 if first is not None:
                     yield _event(response.chunk([first], **more))
-            async for number, text, finish, values in self._parts(body, answers, response):
-                if text or finish or values:
-                    choice = response.form.part(number, text, finish, values)
+            async for number, piece, values in self._parts(body, answers, response):
+                if piece.text or piece.finish or values or piece.calls:
+                    choice = response.form.part(number, piece.text, piece.finish, values,
+                                                piece.calls)
                     yield _event(response.chunk([choice], **more))
             if usage:
                 yield _event(response.chunk([], usage=response.usage()))

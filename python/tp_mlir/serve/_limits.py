@@ -4,10 +4,13 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import asyncio
 import collections
 import hmac
 import math
 import time
+
+from starlette.requests import Request
 
 from ._errors import ApiError
 
@@ -73,11 +76,44 @@ def key_of(request, keys):
     return given if keys else ""
 
 
-class BodyLimit:
-    """Refuses a body that is larger than it may be, before all of it was read."""
+class Admission:
+    """Looks at a request's key, how often its client asks and what kind of body it says it has,
+    before any of the body is read."""
 
-    def __init__(self, app, most, refuse):
-        self._app, self._most, self._refuse = app, most, refuse
+    def __init__(self, app, keys, rate, refuse, open_paths):
+        self._app, self._keys, self._rate, self._refuse = app, keys, rate, refuse
+        self._open = open_paths
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "http" and scope["path"] not in self._open:
+            request = Request(scope)
+            try:
+                key = key_of(request, self._keys)
+                self._rate.check(key or (request.client.host if request.client else ""))
+                _check_type(request)
+            except ApiError as error:
+                return await self._refuse(error)(scope, receive, send)
+        return await self._app(scope, receive, send)
+
+
+def _check_type(request):
+    """Bodies are JSON, and say so."""
+    given = request.headers.get("content-type")
+    kind = (given or "").partition(";")[0].strip().lower()
+    if request.method != "POST" or kind == "application/json" or (
+            kind.startswith("application/") and kind.endswith("+json")):
+        return
+    got = f"'{given[:100]}'" if given else "no Content-Type"
+    raise ApiError(415, f"expected the header 'Content-Type: application/json', got {got}",
+                   code="unsupported_content_type")
+
+
+class BodyLimit:
+    """Refuses a body that is larger than it may be, before all of it was read, and one that takes
+    too long."""
+
+    def __init__(self, app, most, seconds, refuse):
+        self._app, self._most, self._seconds, self._refuse = app, most, seconds, refuse
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -87,11 +123,18 @@ class BodyLimit:
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._most:
             return await self._refuse(error)(scope, receive, send)
-        read = 0
+        read, is_whole, end = 0, False, time.monotonic() + self._seconds
 
         async def counted():
-            nonlocal read
-            message = await receive()
+            nonlocal read, is_whole
+            if is_whole:
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), max(0, end - time.monotonic()))
+            except asyncio.TimeoutError:
+                raise ApiError(408, f"the body did not arrive within {self._seconds:g} s",
+                               code="body_too_slow") from None
+            is_whole = not message.get("more_body", False)
             read += len(message.get("body", b""))
             if read > self._most:
                 raise error

@@ -5,13 +5,15 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import argparse
+import json
 import pathlib
 import sys
 
-from .. import _engine_options, _signals, _version
+from .. import _encoder, _engine_options, _signals, _version
 from .._errors import exit_code
 from .._numbers import integer, number
-from ..text import Tokenizer
+from ..text import Tokenizer, find_format
+from ._fields import NOT_VARIABLES
 from ._run import serve
 from ._settings import KEY_VARIABLE, Settings, api_keys
 
@@ -34,10 +36,39 @@ def _parser():
             ("max_choices", integer(1), "answers that one request may ask for"),
             ("max_answers", integer(1), "answers in the making at once"),
             ("requests_per_minute", integer(0), "of one client; 0 sets no limit"),
-            ("drain_seconds", number(0), "how long answers may go on after SIGTERM")):
+            ("drain_seconds", number(0), "how long answers may go on after SIGTERM"),
+            ("max_connections", integer(1), "connections open at once"),
+            ("header_seconds", number(0, above=True),
+             "how long a connection may be without a request"),
+            ("body_seconds", number(0, above=True), "how long a request's body may take")):
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind,
                             default=getattr(default, name), help=about)
+    parser.add_argument("--task", choices=("generate", "embed"),
+                        help="what the model is for (default: embed if the checkpoint has "
+                             "modules.json, as those of sentence-transformers)")
+    parser.add_argument("--access-log", choices=("none", "text", "json"),
+                        default=default.access_log, help="a line for each request")
+    parser.add_argument("--chat-template-kwargs", type=_object, metavar="JSON", default={},
+                        help="variables of the chat template, which a request's own replace")
+    parser.add_argument("--tool-format", metavar="NAME",
+                        help="how the model writes calls of tools (default: as its chat template "
+                             "shows)")
     return parser
+
+
+def _object(value):
+    """The type of an option that is a JSON object."""
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise argparse.ArgumentTypeError(f"expected a JSON object, got '{value}'")
+    for name in NOT_VARIABLES:
+        if name in parsed:
+            raise argparse.ArgumentTypeError(
+                f"expected variables of the chat template, got '{name}'")
+    return parsed
 
 
 def main(open_engine, arguments=None):
@@ -50,14 +81,19 @@ def main(open_engine, arguments=None):
             api_keys=api_keys(args.api_key_file),
             **{name: getattr(args, name) for name in (
                 "host", "port", "max_body_bytes", "max_choices", "max_answers",
-                "requests_per_minute", "drain_seconds")})
+                "requests_per_minute", "drain_seconds", "max_connections", "header_seconds",
+                "body_seconds", "access_log", "chat_template_kwargs", "tool_format")})
         options = _engine_options.given(args)
         tokenizer = Tokenizer(args.model, options.get("generation_config"))
+        if args.tool_format is not None:
+            find_format(tokenizer.template, args.tool_format)
         for note in tokenizer.notes:
             print(f"tp-serve: {note}", file=sys.stderr)
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
         with _signals.sigterm_raises():
-            model = open_engine(args.model, **options)
+            task = args.task or ("embed" if _encoder.is_encoder(args.model) else "generate")
+            opened = _encoder.Encoder if task == "embed" else open_engine
+            model = opened(args.model, **options)
         _engine_options.say_notes("tp-serve", model)
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:

@@ -4,6 +4,7 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import collections
 import math
 import secrets
 import time
@@ -27,7 +28,7 @@ class Completions:
     def first(self, index):
         """What a stream begins with, or None."""
 
-    def part(self, index, text, finish, logprobs):
+    def part(self, index, text, finish, logprobs, calls=()):
         """A choice, or what one gained."""
         return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": finish}
 
@@ -39,12 +40,16 @@ class Completions:
         def name(i):
             return self.tokenizer.token(i)
 
+        def likeliest(token):
+            if token.logprobs is None:
+                return None
+            return {name(i): _number(value) for i, value in
+                    (*token.logprobs.top, (token.id, token.logprobs.chosen))}
+
         return {"tokens": [name(token.id) for token in tokens],
-                "token_logprobs": [_number(token.logprobs.chosen) for token in tokens],
-                "top_logprobs": [
-                    {name(i): _number(value) for i, value in
-                     (*token.logprobs.top, (token.id, token.logprobs.chosen))}
-                    for token in tokens],
+                "token_logprobs": [token.logprobs and _number(token.logprobs.chosen)
+                                   for token in tokens],
+                "top_logprobs": [likeliest(token) for token in tokens],
                 "text_offset": [token.offset for token in tokens]}
 
     def join(self, parts):
@@ -57,20 +62,39 @@ class Chats:
 
     kind, chunk_kind, prefix = "chat.completion", "chat.completion.chunk", "chatcmpl-"
 
-    def __init__(self, tokenizer):
-        self.tokenizer = tokenizer
+    def __init__(self, tokenizer, id_length=0):
+        """`id_length`: of the ids of calls; 0 for OpenAI's form."""
+        self.tokenizer, self._id_length = tokenizer, id_length
+        self._counts = collections.Counter()  # calls by choice
+
+    def _calls(self, index, calls):
+        """Calls as objects, numbered within their choice."""
+        made = []
+        for call in calls:
+            number = secrets.token_hex(12)
+            name = number[:self._id_length] if self._id_length else "call_" + number
+            made.append({"index": self._counts[index], "id": name, "type": "function",
+                         "function": {"name": call.name, "arguments": call.arguments}})
+            self._counts[index] += 1
+        return made
 
     def first(self, index):
         return {"index": index, "delta": {"role": "assistant", "content": ""},
                 "logprobs": None, "finish_reason": None}
 
-    def part(self, index, text, finish, logprobs):
-        return {"index": index, "delta": {"content": text} if text else {}, "logprobs": logprobs,
-                "finish_reason": finish}
+    def part(self, index, text, finish, logprobs, calls=()):
+        delta = {"content": text} if text else {}
+        if calls:
+            delta["tool_calls"] = self._calls(index, calls)
+        return {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
 
-    def whole(self, index, text, finish, logprobs):
-        return {"index": index, "message": {"role": "assistant", "content": text},
-                "logprobs": logprobs, "finish_reason": finish}
+    def whole(self, index, text, finish, logprobs, calls=()):
+        message = {"role": "assistant", "content": text}
+        if calls:
+            message["content"] = text or None
+            message["tool_calls"] = [{key: value for key, value in call.items() if key != "index"}
+                                     for call in self._calls(index, calls)]
+        return {"index": index, "message": message, "logprobs": logprobs, "finish_reason": finish}
 
     def _one(self, i, value, is_first):
         return {"token": self.tokenizer.token(i), "logprob": _number(value),
@@ -95,12 +119,12 @@ class Response:
         self.form = form
         self._common = {"id": form.prefix + secrets.token_hex(12), "created": int(time.time()),
                         "model": model}
-        self._prompt_tokens = prompt_tokens
+        self.prompt_tokens = prompt_tokens
         self.generated = 0
 
     def usage(self):
-        return {"prompt_tokens": self._prompt_tokens, "completion_tokens": self.generated,
-                "total_tokens": self._prompt_tokens + self.generated}
+        return {"prompt_tokens": self.prompt_tokens, "completion_tokens": self.generated,
+                "total_tokens": self.prompt_tokens + self.generated}
 
     def chunk(self, choices, **more):
         return {**self._common, "object": self.form.chunk_kind, "choices": choices, **more}

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import asyncio
 import contextlib
+import math
 import os
 import socket
 import sys
@@ -14,6 +15,7 @@ import time
 import uvicorn
 
 from ._app import create_app
+from ._connections import Connections
 
 # How long a server whose engine has failed says so before it ends.
 FAILED_SECONDS = 1
@@ -38,8 +40,9 @@ class _Server(uvicorn.Server):
     The second one ends these, as their time's end does; the third one ends all at once.
     An engine that has failed ends it as well, once its clients know."""
 
-    def __init__(self, config, engine, places, drain_seconds):
+    def __init__(self, config, engine, places, drain_seconds, connections):
         super().__init__(config)
+        self._connections = connections
         self._engine, self._places = engine, places
         self._drain_seconds, self._drain_until = drain_seconds, None
         self._closing = self._closed_at = self._failed_at = None
@@ -69,6 +72,7 @@ class _Server(uvicorn.Server):
         _notify(b"READY=1")
 
     async def on_tick(self, counter):
+        self._connections.end_late()
         if self._engine.failure:
             self._end_failed()
         elif self._places.draining:
@@ -109,9 +113,13 @@ def serve(engine, tokenizer, settings):
             host = f"[{host}]" if ":" in host else host
             print(f"tp-serve: {settings.model} at http://{host}:{port}/v1", file=sys.stderr,
                   flush=True)
+            connections = Connections(settings)
             config = uvicorn.Config(app, log_level="warning", access_log=False,
+                                    http=connections.protocol,
+                                    timeout_keep_alive=math.ceil(settings.header_seconds),
                                     timeout_graceful_shutdown=LEAVE_SECONDS)
-            server = _Server(config, engine, app.state.places, settings.drain_seconds)
+            server = _Server(config, engine, app.state.places, settings.drain_seconds,
+                             connections)
             asyncio.run(server.serve([listener]))
             return engine.failure
     finally:

@@ -6,7 +6,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import os
 import pathlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Mapping, Optional
 
 KEY_VARIABLE = "TP_SERVE_API_KEY"
 
@@ -23,6 +24,14 @@ class Settings:
         max_answers: answers in the making at once, over all requests.
         requests_per_minute: of one client (its key, or its address); 0 sets no limit.
         drain_seconds: how long answers may go on after SIGTERM.
+        max_connections: open at once; one that says nothing goes when another comes.
+        header_seconds: how long a connection may be without a request.
+        body_seconds: how long a request's body may take.
+        access_log: "none", or a line for each request: "text" or "json".
+        chat_template_kwargs: variables of the chat template that hold unless a request says
+            otherwise.
+        tool_format: how the model writes calls of tools (text.find_format); None: as its chat
+            template shows.
     """
 
     model: str
@@ -34,6 +43,12 @@ class Settings:
     max_answers: int = 256
     requests_per_minute: int = 0
     drain_seconds: float = 30.0
+    max_connections: int = 1024
+    header_seconds: float = 30.0
+    body_seconds: float = 60.0
+    access_log: str = "none"
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    tool_format: Optional[str] = None
 
 
 def api_keys(path=None):

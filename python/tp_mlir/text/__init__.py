@@ -6,10 +6,15 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 Needs the packages tokenizers and jinja2: `pip install 'tp-mlir[text]'`.
 """
 
+from ._calls import NAME, CallParser, calls_grammar, find_format
 from ._files import TextError, copy_sources
-from ._stream import StreamDecoder
+from ._grammar import (GrammarError, Grammars, in_lark, json_grammar, lark_grammar,
+                       regex_grammar)
+from ._stream import StreamDecoder, TextDecoder
 from ._template import ChatTemplate, TemplateError
 from ._tokenizer import Tokenizer
 
-__all__ = ["ChatTemplate", "StreamDecoder", "TemplateError", "TextError", "Tokenizer",
-           "copy_sources"]
+__all__ = ["NAME", "CallParser", "ChatTemplate", "GrammarError", "Grammars", "StreamDecoder",
+           "TemplateError", "TextDecoder", "TextError", "Tokenizer", "calls_grammar",
+           "copy_sources", "find_format", "in_lark", "json_grammar", "lark_grammar",
+           "regex_grammar"]

@@ -97,6 +97,7 @@ class TextDecoder:
         tokenizer: a Tokenizer.
         prompt: ids that came before. The first new token keeps its space if one of them is
             visible, and a character that the prompt leaves incomplete is whole in the text.
+        shown: special ids that are part of the text, or True for all of them.
 
     Attributes:
         length: characters so far, including those held back, which is where the next token
@@ -104,8 +105,8 @@ class TextDecoder:
         is_first: whether the next visible token begins the text.
     """
 
-    def __init__(self, tokenizer, prompt=()):
-        self._tokenizer = tokenizer
+    def __init__(self, tokenizer, prompt=(), shown=()):
+        self._tokenizer, self._shown = tokenizer, shown
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         self._words = _WordEnds() if tokenizer.ends_words else (
             _Words(tokenizer.clean) if tokenizer.clean else None)
@@ -132,7 +133,7 @@ class TextDecoder:
 
     def push(self, i):
         """Returns the text that has become certain."""
-        if self._tokenizer.is_special(i):
+        if self._tokenizer.is_special(i) and self._shown is not True and i not in self._shown:
             return ""
         piece = self._tokenizer.bytes(i, self.is_first)
         self.is_first = False
@@ -150,6 +151,7 @@ class StreamDecoder:
         tokenizer: a Tokenizer.
         stop: strings that end the text; they are not part of it.
         prompt: ids that came before (TextDecoder).
+        shown: special ids that are part of the text (TextDecoder).
 
     Attributes:
         stopped: the stop string that was found, or None.
@@ -159,8 +161,8 @@ class StreamDecoder:
         certain: number of characters returned so far.
     """
 
-    def __init__(self, tokenizer, stop=(), prompt=()):
-        self._text = TextDecoder(tokenizer, prompt)
+    def __init__(self, tokenizer, stop=(), prompt=(), shown=()):
+        self._text = TextDecoder(tokenizer, prompt, shown)
         self._stops = StopStrings([stop] if isinstance(stop, str) else stop)
         self.certain = 0
 

@@ -72,6 +72,30 @@ def _environment():
     return environment
 
 
+# Stands behind the content of a message that is to be continued, as in transformers.
+_MARK = "CONTINUE_FINAL_MESSAGE_TAG "
+
+
+def _marked(messages):
+    """The messages with a mark behind the last one's content."""
+    content = messages[-1].get("content") if messages else None
+    if not isinstance(content, str):
+        raise TemplateError("continue_final_message: expected a last message whose content is a "
+                            "text")
+    return [*messages[:-1], {**messages[-1], "content": content + _MARK}]
+
+
+def _up_to_mark(rendered):
+    """The text before the mark. A template that trims the message has dropped the mark's blank, and
+    with it would have dropped those before."""
+    at = rendered.rfind(_MARK.strip())
+    if at < 0:
+        raise TemplateError("continue_final_message: the chat template leaves out the last "
+                            "message, or changes it")
+    is_kept = rendered.startswith(_MARK, at)
+    return rendered[:at] if is_kept else rendered[:at].rstrip()
+
+
 class ChatTemplate:
     """One template, or several by name.
 
@@ -102,8 +126,24 @@ class ChatTemplate:
                                 f"{', '.join(sorted(self._compiled))}")
         return self._compiled[name]
 
+    def source(self, has_tools=False):
+        """The text of the template that is taken, with tools or without."""
+        name = "tool_use" if has_tools and "tool_use" in self._sources else "default"
+        return self._sources.get(name, "")
+
+    @functools.cached_property
+    def _variables(self):
+        from jinja2 import meta
+
+        return set().union(*(meta.find_undeclared_variables(_environment().parse(source))
+                             for source in self._sources.values()))
+
+    def knows(self, variable):
+        """Whether a template reads a variable of that name."""
+        return variable in self._variables
+
     def render(self, messages, add_generation_prompt=False, tools=None, documents=None, name=None,
-               **variables):
+               continue_final_message=False, **variables):
         """The conversation as text, special tokens included.
 
         Args:
@@ -112,11 +152,19 @@ class ChatTemplate:
             tools: list of JSON schemas of functions, for templates that know tools.
             documents: list of dicts, for templates that know documents.
             name: of one of several templates.
+            continue_final_message: end within the last message, right behind its content.
             variables: whatever else the template knows.
 
         Raises TemplateError with the template's own words if it refuses.
         """
         jinja2 = needed("jinja2", "text")
+        if continue_final_message:
+            if add_generation_prompt:
+                raise TemplateError("expected either add_generation_prompt or "
+                                    "continue_final_message: an answer begins a message or "
+                                    "continues the last one")
+            marked = _marked(messages)
+            return _up_to_mark(self.render(marked, False, tools, documents, name, **variables))
         template = self._choose(name, tools)
         given = {**self._special_tokens, **variables, "messages": messages, "tools": tools,
                  "documents": documents, "add_generation_prompt": add_generation_prompt}

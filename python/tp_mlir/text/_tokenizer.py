@@ -166,12 +166,14 @@ class Tokenizer:
         if self.template is None:
             raise TemplateError("the checkpoint has no chat template, in tokenizer_config.json or "
                                 "chat_template.jinja; give it a prompt instead")
-        text = self.template.render(messages, **{"add_generation_prompt": True, **options})
+        options = {"add_generation_prompt": not options.get("continue_final_message"), **options}
+        text = self.template.render(messages, **options)
         return self.encode(text, add_special_tokens=False)
 
-    def decode(self, ids):
-        """Returns the text of ids, without special tokens: their bytes, decoded as UTF-8."""
-        decoder = TextDecoder(self)
+    def decode(self, ids, special=False):
+        """Returns the text of ids: their bytes, decoded as UTF-8, with special tokens only if
+        `special` is set."""
+        decoder = TextDecoder(self, shown=special or ())
         return "".join(map(decoder.push, ids)) + decoder.flush()
 
     def bytes(self, i, first=False):
@@ -226,3 +228,8 @@ class Tokenizer:
 
     def is_special(self, i):
         return i in self._special
+
+    @functools.cached_property
+    def special_texts(self):
+        """Ids of the special tokens by their texts."""
+        return {self._tokenizer.id_to_token(i): i for i in self._special}

@@ -170,6 +170,14 @@ enum {
   TPRT_GIVEN_MIN_P = 16,
   TPRT_GIVEN_TOP_P = 32
 };
+/// Says which tokens may follow the `count` tokens of an answer so far: sets
+/// bit i % 32 of allowed[i / 32] for token i of the vocabulary; all are 0
+/// before. Returns 0; 1 if the answer is complete, which ends it with
+/// TPRT_STOP; or another number, which ends it with TPRT_FAILED. It is called
+/// once for each new token, in order, from a thread of the generator's that
+/// computes nothing meanwhile, and never after the request's last event.
+typedef int32_t (*tprt_mask)(void *context, const int32_t *ids, int64_t count,
+                             uint32_t *allowed);
 
 /// A prompt and how to go on. What is zero has its default, which is that of
 /// the checkpoint's generation_config.json if the program has one.
@@ -200,6 +208,12 @@ typedef struct tprt_request {
   /// request without the checkpoint's defaults. docs/Generation.md has the
   /// list.
   const char *parameters;
+  /// The same as log_probabilities for the prompt's own tokens but the first,
+  /// which are told before the answer. "max_new_tokens": 0 of the parameters
+  /// then asks for no answer.
+  int64_t prompt_log_probabilities;
+  tprt_mask mask; ///< null: any token may come
+  void *mask_context;
   /// TPRT_GIVEN_* of the fields whose value counts even if it is 0, such as a
   /// temperature of 0 where the checkpoint's default is another. A struct that
   /// ends before this field has none.
@@ -226,6 +240,7 @@ typedef struct tprt_event {
   const float *log_probabilities;
   int64_t count;
   const char *error; ///< of TPRT_FAILED
+  int32_t of_prompt; ///< whether the token is one of the prompt's
 } tprt_event;
 
 /// At most `queue` requests (0: 1024) wait for their first step. On rank 0; the
