@@ -22,8 +22,7 @@ namespace tprt {
 
 class Cursor;
 
-/// The parameters by which a token is chosen. A field that is not set changes
-/// nothing; temperature 0 takes
+/// How a token is chosen. What is not set changes nothing; temperature 0 takes
 /// the largest logit. Lengths count tokens.
 struct Sampling {
   using Ids = std::vector<int32_t>;

@@ -177,7 +177,7 @@ int32_t Sampler::draw(const float *logits, double scale, uint64_t seed,
   return chosen;
 }
 
-/// Says why no token can be chosen from what was made of the `given` logits.
+/// Why no token can be chosen from what was made of the `given` logits.
 Status Sampler::explainNone(const float *given, const float *logits,
                             const History &history) const {
   int64_t best = argmax(given, vocabulary);

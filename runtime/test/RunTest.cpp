@@ -190,6 +190,12 @@ TEST(Run, CommandLine) {
   expect("--weights random:x" + f.input(), 1,
          "weights 'random:x': expected a natural number as the seed");
   expect("--weights /nowhere" + f.input(), 1, "no such directory");
+  std::filesystem::create_directory(f.directory / "adapter");
+  ASSERT_TRUE(
+      writeFile(f.directory / "adapter/adapter_config.json", "{}").ok());
+  expect("--weights " + (f.directory / "adapter") + f.input(), 1,
+         "adapter': adapter_config.json says that an adapter is to be added to "
+         "another model: expected a whole model; merge it with ");
   expect(f.weights() + f.input() + " --only-rank 1", 1,
          "is made for 1 ranks, which has no rank 1");
   expect(f.weights() + f.input() + " --only-rank 0 --output y.npy", 1,
