@@ -4,7 +4,7 @@
 // RUN: not tp-check-kernels %s --all 2>&1 | FileCheck %s --check-prefix=ALL
 // RUN: not tp-check-kernels %s 2>&1 | FileCheck %s
 
-// FAULT: tp-check-kernels: for the --break option: expected drop-barrier, drop-cp-async-wait, skip-init, wrong-lane, off-by-one-bound, overlap-blocks, wrong-part, got 'drop-everything'
+// FAULT: tp-check-kernels: for the --break option: expected drop-barrier, drop-cp-async-wait, drop-mbarrier-wait, drop-wgmma-wait, drop-proxy-fence, skip-init, wrong-lane, off-by-one-bound, overlap-blocks, wrong-part, got 'drop-everything'
 // SEEDS: tp-check-kernels: for the --seeds option: expected at least 1, got 0
 // NOCHECKS: tp-check-kernels: --no-checks goes without --break
 // ALL: tp-check-kernels: --all goes with --break

@@ -23,6 +23,9 @@ using namespace tp::emulator;
 static constexpr std::pair<Fault, StringLiteral> faultNames[] = {
     {Fault::DropBarrier, "drop-barrier"},
     {Fault::DropCopyWait, "drop-cp-async-wait"},
+    {Fault::DropPhaseWait, "drop-mbarrier-wait"},
+    {Fault::DropProductWait, "drop-wgmma-wait"},
+    {Fault::DropProxyFence, "drop-proxy-fence"},
     {Fault::SkipInit, "skip-init"},
     {Fault::WrongLane, "wrong-lane"},
     {Fault::OffByOneBound, "off-by-one-bound"},
@@ -56,9 +59,15 @@ static bool isPlace(Instruction &instruction, Fault fault) {
   switch (fault) {
   case Fault::DropBarrier:
     return callee.starts_with("llvm.nvvm.barrier.cta.sync") ||
-           callee == "llvm.nvvm.bar.warp.sync";
+           callee == "llvm.nvvm.bar.warp.sync" || callee == "tp_named_sync";
   case Fault::DropCopyWait:
     return callee.starts_with("llvm.nvvm.cp.async.wait");
+  case Fault::DropPhaseWait:
+    return callee == "tp_mbarrier_wait";
+  case Fault::DropProductWait:
+    return callee.starts_with("tp_wgmma_wait");
+  case Fault::DropProxyFence:
+    return callee == "tp_proxy_fence";
   case Fault::SkipInit: {
     auto *store = dyn_cast<StoreInst>(&instruction);
     return store && store->getPointerAddressSpace() == 3;
@@ -138,6 +147,9 @@ void Breaker::arm(Instruction &place, Fault fault, int32_t number) {
   switch (fault) {
   case Fault::DropBarrier:
   case Fault::DropCopyWait:
+  case Fault::DropPhaseWait:
+  case Fault::DropProductWait:
+  case Fault::DropProxyFence:
   case Fault::SkipInit:
     return skip(place, number);
   case Fault::WrongLane: {

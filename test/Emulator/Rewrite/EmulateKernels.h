@@ -41,13 +41,16 @@ llvm::Error emulateKernels(llvm::StringRef bitcode, uint64_t ptxHash,
 
 /// What can be broken in a kernel.
 enum class Fault {
-  DropBarrier,   ///< a barrier of the block is left out
-  DropCopyWait,  ///< a cp.async.wait is left out
-  SkipInit,      ///< a store to shared memory is left out
-  WrongLane,     ///< a shuffle takes another lane's value
-  OffByOneBound, ///< an index may be equal to its bound
-  OverlapBlocks, ///< two blocks next to each other do the same part
-  WrongPart,     ///< an index is divided by another number
+  DropBarrier,     ///< a barrier of the block is left out
+  DropCopyWait,    ///< a cp.async.wait is left out
+  DropPhaseWait,   ///< a wait for a phase of an mbarrier is left out
+  DropProductWait, ///< a wait for products of a warpgroup is left out
+  DropProxyFence,  ///< a fence of the asynchronous proxy is left out
+  SkipInit,        ///< a store to shared memory is left out
+  WrongLane,       ///< a shuffle takes another lane's value
+  OffByOneBound,   ///< an index may be equal to its bound
+  OverlapBlocks,   ///< two blocks next to each other do the same part
+  WrongPart,       ///< an index is divided by another number
 };
 llvm::ArrayRef<Fault> getFaults();
 /// "drop-barrier", ...
