@@ -275,8 +275,9 @@ def test_session_lets_others_run(program):
 
 def test_versions(capsys):
     """The commands say what the compiler says."""
-    from tp_mlir import chat, plan, serve, train
+    from tp_mlir import chat, plan, quantize, serve, train
     for name, main in (("tp-chat", lambda words: chat.main(None, words)), ("tp-plan", plan.main),
+                       ("tp-quantize", quantize.main),
                        ("tp-serve", lambda words: serve.main(None, words)),
                        ("tp-train", train.main)):
         with pytest.raises(SystemExit) as left:

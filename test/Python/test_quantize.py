@@ -234,16 +234,15 @@ def test_refusals(tmp_path, capsys):
             "checkpoint", folder, "--format", "int8", "-o", tmp_path / "other", "--overwrite")
     for values, format, message in (
             (numpy.ones((4, 130), numpy.float32), "int4-g128",
-             "has 130 inputs: expected inputs in multiples of 128, the size of a group; --ignore "
+             " has 130 inputs: expected inputs in multiples of 128, the size of a group; --ignore "
              "'model.layers.0.mlp.up_proj' leaves it as it is, and int8 and the fp8 formats take "
              "any"),
             (numpy.full((4, 32), numpy.nan, numpy.float32), "mxfp4",
-             "expected finite weights, got NaN or infinity in rows 0 to 3"),
-            (numpy.ones((4, 32), numpy.int32), "int8", "expected f32, f16 or bf16, got I32"),
-            (numpy.ones((0, 32), numpy.float32), "int8", "expected elements, got shape [0, 32]")):
+             ": expected finite weights, got NaN or infinity in rows 0 to 3"),
+            (numpy.ones((4, 32), numpy.int32), "int8", ": expected f32, f16 or bf16, got I32"),
+            (numpy.ones((0, 32), numpy.float32), "int8", ": expected elements, got shape [0, 32]")):
         save_file({name: values}, weights)
-        colon = " " if message.startswith("has") else ": "
-        refused(capsys, f"{weights}: tensor '{name}'{colon}{message}",
+        refused(capsys, f"{weights}: tensor '{name}'{message}",
                 folder, "--format", format, "-o", out)
     save_file({"model.norm.weight": numpy.ones(3, numpy.float32)}, weights)
     refused(capsys, f"{folder}: no weights [outputs, inputs] of layers that int8 could stand for",
@@ -257,7 +256,14 @@ def test_broken_files(tmp_path, capsys):
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-100])
     assert run(folder, "--format", "int8", "-o", out) == 1
-    assert capsys.readouterr().err.endswith("the file is cut short\n")
+    said = capsys.readouterr().err
+    assert f"{weights}: tensor '" in said and f" ends at byte {len(whole)}, the file at " \
+        f"{len(whole) - 100}: the file is cut short\n" in said
+    header = json.dumps({"model.layers.0.up.weight": {
+        "dtype": "F32", "shape": [3, 4], "data_offsets": [0, 44]}}).encode()
+    weights.write_bytes(len(header).to_bytes(8, "little") + header + bytes(44))
+    refused(capsys, f"{weights}: tensor 'model.layers.0.up.weight': expected 48 bytes for its "
+            "shape, got 44", folder, "--format", "int8", "-o", out)
     weights.write_bytes(b"\xff" * 20)
     refused(capsys, f"{weights}: expected a safetensors file",
             folder, "--format", "int8", "-o", out)
