@@ -29,8 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 /// How long ranks may take to come back after one of them failed.
 constexpr double kGraceSeconds = 2;
-/// Three years: clocks count nanoseconds in 64 bits.
-constexpr double kLongestTimeout = 1e8;
 constexpr const char *kStep = "the step, its entry and its outputs";
 
 void Session::Close::operator()(Session *session) const {
@@ -525,16 +523,6 @@ Status Session::resetStates() {
     return userError("no weights are loaded");
   statesReady = false;
   return prepareStates();
-}
-
-Expected<std::string> Session::fromRoot(const std::string &bytes) {
-  if (!processes())
-    return bytes;
-  backend_->limitWaits(kLongestTimeout);
-  auto all = backend_->channel()->exchange(root() ? bytes : "");
-  backend_->limitWaits(options.timeoutSeconds);
-  TPRT_TRY(all.status());
-  return std::move(all->front());
 }
 
 void Session::abort(const Status &status) {

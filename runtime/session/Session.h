@@ -20,6 +20,9 @@
 
 namespace tprt {
 
+/// Three years: clocks count nanoseconds in 64 bits.
+inline constexpr double kLongestTimeout = 1e8;
+
 struct SessionOptions {
   /// Empty: the first of the table that can run the program.
   std::string backend;
@@ -60,6 +63,15 @@ struct Binding {
   Shape shape;
   char *data;
   int64_t bytes;
+
+  /// Elements at `data`, as many as the shape says.
+  template <typename T>
+  static Binding of(std::string_view name, FileType type, Shape shape,
+                    T *data) {
+    int64_t bytes = elementCount(shape) * int64_t(sizeof(T));
+    return {name, type, std::move(shape), reinterpret_cast<char *>(data),
+            bytes};
+  }
 };
 
 /// Once a rank is lost, or any rank fails where ranks are processes, all calls
@@ -154,10 +166,14 @@ public:
   /// Gives every state its initial value again.
   Status resetStates();
 
-  /// Rank 0's bytes, on every rank; `bytes` of the others are not used. All
-  /// ranks call it. Where they are processes, the others wait for rank 0
-  /// without limit, as long as it lives.
-  Expected<std::string> fromRoot(const std::string &bytes);
+  /// From now until endLead rank 0 alone decides what runs: where ranks are
+  /// processes, its calls of step, read, state and peakBytes are sent to the
+  /// others, which are in follow().
+  void lead() { isLeading = processes() && root(); }
+  Status endLead();
+  /// Makes the calls that rank 0 sends, until its endLead. The time between
+  /// calls is not limited while rank 0 lives.
+  Status follow();
 
   /// Whether this process gets results: all do but ranks that are processes
   /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
@@ -225,6 +241,16 @@ private:
                              std::vector<const void *> local, tprt_type type,
                              char *to);
   bool processes() const { return backend_ && backend_->channel(); }
+  /// A call of rank 0 that the others repeat.
+  struct Call {
+    enum Kind : int64_t { Step, Read, State, PeakBytes, End } kind;
+    int64_t index = 0, first = 0, rows = 0; ///< an entry, or rows of a state
+  };
+  /// Sends the call, if this rank leads.
+  Status tell(const Call &call, const std::vector<Binding> &inputs = {},
+              const std::vector<Binding> &outputs = {});
+  /// Rank 0's bytes, on every rank that is a process.
+  Expected<std::string> fromRoot(const std::string &bytes = "");
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
   Expected<std::vector<std::string>>
   gather(const std::function<std::string(const tprt_rank &)> &mine);
@@ -250,7 +276,7 @@ private:
   std::vector<InputValues> movedInputs;
   /// Entries and inputs that setInput set by both names.
   std::set<std::pair<int64_t, size_t>> ownInputs;
-  bool loaded = false, statesReady = false;
+  bool loaded = false, statesReady = false, isLeading = false;
   /// Kept if a state begins with a parameter: it may be reset.
   std::optional<Weights> weights;
   Status left; ///< why a thread was left behind, if one was

@@ -98,6 +98,7 @@ Expected<std::string> Session::stats(const std::string &generation) {
 }
 
 Expected<int64_t> Session::peakBytes() {
+  TPRT_TRY(tell({Call::PeakBytes}));
   TPRT_ASSIGN(auto blobs, gather([](const tprt_rank &) {
                 return std::to_string(processPeak());
               }));

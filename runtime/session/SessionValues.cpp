@@ -183,6 +183,7 @@ Status Session::write(int64_t index, const std::vector<Binding> &outputs,
 
 Status Session::step(int64_t index, const std::vector<Binding> &inputs,
                      const std::vector<Binding> &outputs) {
+  TPRT_TRY(tell({Call::Step, index}, inputs, outputs));
   const Entry &entry = manifest_.entries[size_t(index)];
   auto &values = this->inputs[size_t(index)];
   values.assign(values.size(), std::nullopt);
@@ -195,6 +196,7 @@ Status Session::step(int64_t index, const std::vector<Binding> &inputs,
 }
 
 Status Session::read(int64_t index, const std::vector<Binding> &outputs) {
+  TPRT_TRY(tell({Call::Read, index}, {}, outputs));
   TPRT_ASSIGN(auto places, placesOf(index, outputs));
   auto chosen = chosenOf(manifest_.entries[size_t(index)], places);
   TPRT_TRY(onRanks([=, this](int64_t rank) {
@@ -315,6 +317,7 @@ Status Session::readStates(const std::vector<Binding> &states) {
 
 Expected<std::optional<HostTensor>> Session::state(int64_t index, int64_t first,
                                                    int64_t rows) {
+  TPRT_TRY(tell({Call::State, index, first, rows}));
   TPRT_TRY(expectStates());
   State part = manifest_.states[index];
   int64_t offset = 0;

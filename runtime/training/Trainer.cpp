@@ -435,14 +435,16 @@ Status training::train(Session &session, const Options &options,
                        Source source) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
   if (!session.root())
-    return steps.follow();
+    return session.follow();
+  steps.lead();
   return Trainer(steps, options, std::move(source)).run();
 }
 
 Status training::writeGradients(Session &session, const std::string &path) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
   if (!session.root())
-    return steps.follow();
+    return session.follow();
+  steps.lead();
   const Training &program = *session.manifest().training;
   auto scalar = [&](int64_t index) -> Expected<float> {
     TPRT_ASSIGN(auto value, steps.state(index));
