@@ -136,9 +136,9 @@ tprt::connectRanks(const ProcessInfo &process,
                 net::rendezvous(process, options.timeoutSeconds));
     return net::makeChannel(std::move(connections), process, options);
   }
-  TPRT_ASSIGN(auto segment, rendezvous(process, 0, options.timeoutSeconds));
-  return makeChannel(std::make_shared<Segment>(std::move(segment)), process,
-                     options);
+  TPRT_ASSIGN(auto here, rendezvous(process, 0, options.timeoutSeconds));
+  return net::makeChannel(std::move(here.connections), process, options,
+                          std::move(here.memory));
 }
 
 Expected<std::unique_ptr<Backend>> tprt::makeBackend(BackendOptions options) {

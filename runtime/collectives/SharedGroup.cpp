@@ -30,8 +30,8 @@ public:
 
   Status run(const Collective &entry, CallSite site, const void *in,
              void *out) override;
-  /// Fails on each member unless all bring the same value.
-  Status agree(uint64_t value, const char *what);
+  /// The values of all members, in their order.
+  Expected<std::vector<uint64_t>> exchangeValues(uint64_t value);
 
 private:
   Status barrier();
@@ -143,16 +143,15 @@ Status SharedGroup::run(const Collective &entry, CallSite site,
   return {};
 }
 
-Status SharedGroup::agree(uint64_t value, const char *what) {
+Expected<std::vector<uint64_t>> SharedGroup::exchangeValues(uint64_t value) {
   state.slots[self].value = value;
   state.slots[self].site = {};
   TPRT_TRY(barrier());
   std::vector<uint64_t> values;
   for (size_t i = 0; i < members.size(); ++i)
     values.push_back(state.slots[i].value);
-  if (Status status = compareValues(values, what); !status.ok())
-    return fail(status);
-  return barrier();
+  TPRT_TRY(barrier());
+  return values;
 }
 
 //===----------------------------------------------------------------------===//
@@ -174,12 +173,22 @@ SharedBackend::join(const std::vector<int64_t> &members, int64_t self) {
   return std::make_unique<SharedGroup>(*this, members, self, state);
 }
 
-Status SharedBackend::agree(int64_t rank, uint64_t value, const char *what) {
+Expected<std::vector<uint64_t>> SharedBackend::exchangeValues(int64_t rank,
+                                                              uint64_t value) {
   if (!ofAllRanks[size_t(rank)]) {
     std::vector<int64_t> all(ofAllRanks.size());
     std::iota(all.begin(), all.end(), 0);
     TPRT_ASSIGN(ofAllRanks[size_t(rank)], communicator(rank, all));
   }
   return static_cast<SharedGroup &>(*ofAllRanks[size_t(rank)])
-      .agree(value, what);
+      .exchangeValues(value);
+}
+
+Status SharedBackend::agree(int64_t rank, uint64_t value, const char *what) {
+  TPRT_ASSIGN(auto values, exchangeValues(rank, value));
+  Status status = compareValues(values, what);
+  if (status.ok())
+    return status;
+  abort(status);
+  return failure();
 }

@@ -75,6 +75,8 @@ protected:
   virtual Expected<GroupState> group(const std::vector<int64_t> &members) = 0;
   Expected<std::unique_ptr<Communicator>>
   join(const std::vector<int64_t> &members, int64_t self) override;
+  /// The values of all ranks, which all call it, in their order.
+  Expected<std::vector<uint64_t>> exchangeValues(int64_t rank, uint64_t value);
 
   std::atomic<double> timeout; ///< longest wait, in seconds
   Describe describe;
@@ -86,7 +88,7 @@ protected:
   std::atomic<uint32_t> *aborted = nullptr;
 
 private:
-  /// By rank: its membership of all ranks, once they have agreed on something.
+  /// By rank: its membership of all ranks, once they have exchanged a value.
   std::vector<std::unique_ptr<Communicator>> ofAllRanks;
 };
 

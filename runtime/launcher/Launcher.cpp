@@ -302,8 +302,7 @@ Status execute(Options &options, char **argv, int &code) {
     Plan plan = session->plan();
     TPRT_TRY(session->checkMemory(plan.ranks));
     TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
-    code = runLocalRanks(segment, argv, plan.describe, plan.silenceSeconds,
-                         isLong);
+    code = runLocalRanks(segment, argv, plan.describe, isLong);
     return {};
   }
   if (isLong && process && process->rank != 0)

@@ -324,8 +324,7 @@ Expected<Session::Owner> Session::open(const std::string &artifact,
 
 Plan Session::plan() const {
   return {manifest_.mesh.size(), sharedBytes(),
-          [this](CallSite site) { return describe(site); },
-          *options.silenceSeconds};
+          [this](CallSite site) { return describe(site); }};
 }
 
 Expected<int64_t> Session::entry(const std::string &name) const {

@@ -53,7 +53,6 @@ struct Plan {
   int64_t ranks;
   int64_t sharedBytes; ///< at most, per rank: buffers that others may read
   std::function<std::string(CallSite)> describe;
-  double silenceSeconds; ///< after which a rank is lost
 };
 
 /// A tensor in the caller's memory, for the time of a call.

@@ -1,13 +1,18 @@
-//===- NetChannel.cpp - the side channel over TCP -------------------------===//
+//===- NetChannel.cpp - the side channel over sockets ---------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A star: every rank has a connection to rank 0. Rank 0 knows where all are, as
-// each tells it 100 times a second; it judges who is lost and which failure
-// came first, and passes on what is exchanged. The others watch rank 0, so that
-// its loss is noticed by each. A process that ended is seen by its connection,
-// one that is frozen by its silence.
+// A star: every rank has a connection to rank 0, over TCP or, where all are on
+// one host, through a Unix socket. Rank 0 knows where all are, as each tells it
+// 100 times a second; it judges who is lost and which failure came first, and
+// passes on what is exchanged. The others watch rank 0, so that its loss is
+// noticed by each. A process that ended is seen by its connection, one that is
+// frozen by its silence.
+//
+// Ranks of one host share memory. Their positions lie there, and the failure
+// that is written there first is the run's: a rank in a barrier sees it without
+// a frame.
 //
 // The watcher alone receives; any thread sends. A process that ends with bytes
 // unread resets its connection, which may take the last frames with it: so
@@ -16,10 +21,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../processes/Segment.h"
 #include "NetRendezvous.h"
 
 #include <algorithm>
 #include <condition_variable>
+#include <fstream>
 #include <map>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -39,15 +46,27 @@ constexpr int kLooks = 50;
 constexpr double kAskSeconds = 0.5;
 /// How long rank 0 may take to answer, and a frame to get through at the end.
 constexpr auto kAnswerTime = std::chrono::milliseconds(300);
+/// On a crowded host a process that the system says is not stopped may only
+/// have to wait for a core: at least so long.
+constexpr double kStarvedSeconds = 10;
+
+/// The state letter of /proc/PID/stat; 0 if it cannot be read.
+char processState(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  size_t end = line.rfind(')');
+  return end != std::string::npos && end + 2 < line.size() ? line[end + 2] : 0;
+}
 
 class NetChannel : public SideChannel {
 public:
   NetChannel(RankConnections connections, const ProcessInfo &process,
-             const Options &options);
+             const Options &options, std::shared_ptr<const Segment> memory);
   /// Takes leave, once what was exchanged has been sent.
   ~NetChannel() override;
 
-  bool hearsAll() const override { return rank() == 0; }
+  bool hearsAll() const override { return memory || rank() == 0; }
 
 protected:
   Expected<std::vector<std::string>> pass(const std::string &bytes,
@@ -65,6 +84,7 @@ private:
   /// The other end of a connection.
   struct Peer {
     Connection connection;
+    int process = 0; ///< its id, if it is one of this host
     bool finished = false, ended = false;
     uint64_t received = 0;
     int looks = 0;
@@ -78,6 +98,7 @@ private:
     int64_t here = 0;
   };
 
+  std::string whyLost(Peer &peer) const;
   Status late(uint64_t round, int64_t waiting);
   void poll(int milliseconds);
   void handle(int64_t rank, const Frame &frame);
@@ -97,7 +118,8 @@ private:
   std::map<uint64_t, std::vector<std::string>> results;
   Clock::time_point nextQuestion;
 
-  mutable std::vector<Position> positions;
+  const std::shared_ptr<const Segment> memory;
+  mutable std::vector<Position> positions; ///< where there is no memory
   int wake = -1; ///< an eventfd that ends the watcher's sleep
   std::thread::id watcherId;
   Clock::time_point nextBeat;
@@ -107,8 +129,10 @@ private:
 
 std::unique_ptr<SideChannel>
 net::makeChannel(RankConnections connections, const ProcessInfo &process,
-                 const SideChannel::Options &options) {
-  return std::make_unique<NetChannel>(std::move(connections), process, options);
+                 const SideChannel::Options &options,
+                 std::shared_ptr<const Segment> memory) {
+  return std::make_unique<NetChannel>(std::move(connections), process, options,
+                                      std::move(memory));
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,13 +140,15 @@ net::makeChannel(RankConnections connections, const ProcessInfo &process,
 //===----------------------------------------------------------------------===//
 
 NetChannel::NetChannel(RankConnections connections, const ProcessInfo &where,
-                       const Options &options)
+                       const Options &options,
+                       std::shared_ptr<const Segment> shared)
     : SideChannel(where, options), peers(connections.peers.size()),
-      positions(size_t(where.ranks)) {
+      memory(std::move(shared)), positions(memory ? 0 : size_t(where.ranks)) {
   process.localRank = connections.localRank;
   process.localRanks = connections.localRanks;
   for (size_t i = 0; i < peers.size(); ++i) {
     peers[i].connection = std::move(connections.peers[i]);
+    peers[i].process = peerProcess(peers[i].connection);
     peers[i].since = Clock::now();
   }
   if (rank() == 0)
@@ -170,7 +196,7 @@ std::vector<pollfd> NetChannel::pending() const {
 }
 
 void NetChannel::flush() {
-  if (rank() != 0)
+  if (rank() != 0 || memory)
     return;
   std::unique_lock lock(mutex, std::defer_lock);
   // The other thread may be in the middle of something, for good.
@@ -200,7 +226,9 @@ void NetChannel::flush() {
 // Watching
 //===----------------------------------------------------------------------===//
 
-Position &NetChannel::position(int64_t rank) const { return positions[rank]; }
+Position &NetChannel::position(int64_t rank) const {
+  return memory ? memory->positions()[rank] : positions[rank];
+}
 
 void NetChannel::wakeUp() {
   uint64_t one = 1;
@@ -210,10 +238,13 @@ void NetChannel::wakeUp() {
 void NetChannel::beat() {
   std::lock_guard lock(mutex);
   watcherId = std::this_thread::get_id();
+  if (memory && !decided)
+    if (auto failure = memory->failure())
+      decide(*failure);
   if (Clock::now() < nextBeat)
     return;
   nextBeat = Clock::now() + kBeat;
-  const Position &mine = positions[rank()];
+  const Position &mine = position(rank());
   std::string frame =
       encode(Beat{mine.site(), mine.calls, mine.isInside(), mine.toldToEnd});
   for (Peer &peer : peers)
@@ -249,31 +280,42 @@ void NetChannel::poll(int milliseconds) {
   }
 }
 
+/// What is known of a peer's end or silence; empty: it is alive, or may be.
+std::string NetChannel::whyLost(Peer &peer) const {
+  if (!peer.connection.error().ok())
+    return "its connection is broken: " + peer.connection.error().message();
+  if (peer.ended)
+    return peer.process ? "its process ended"
+                        : "its process ended, or its connection did";
+  auto now = Clock::now();
+  if (peer.connection.received() != peer.received) {
+    peer.received = peer.connection.received();
+    peer.since = now;
+    peer.looks = 0;
+    return "";
+  }
+  double silent = std::chrono::duration<double>(now - peer.since).count(),
+         limit = options.silenceSeconds;
+  if (++peer.looks < kLooks || silent <= limit)
+    return "";
+  char state = peer.process ? processState(peer.process) : 0;
+  if (state == 'T' || state == 't')
+    return "its process is stopped";
+  if (state)
+    limit = std::max(kStarvedSeconds, limit);
+  if (silent <= limit)
+    return "";
+  return detail::join("its process gave no sign of life for ", limit, " s");
+}
+
 std::optional<Failure> NetChannel::look() {
   std::lock_guard lock(mutex);
   if (decided)
     return std::nullopt;
-  auto now = Clock::now();
   for (int64_t i = 0; i < int64_t(peers.size()); ++i) {
-    Peer &peer = peers[i];
-    if (peer.finished)
+    if (peers[i].finished)
       continue;
-    std::string what;
-    if (!peer.connection.error().ok())
-      what = "its connection is broken: " + peer.connection.error().message();
-    else if (peer.ended)
-      what = "its process ended, or its connection did";
-    if (peer.connection.received() != peer.received) {
-      peer.received = peer.connection.received();
-      peer.since = now;
-      peer.looks = 0;
-    } else if (++peer.looks >= kLooks &&
-               std::chrono::duration<double>(now - peer.since).count() >
-                   options.silenceSeconds) {
-      what = detail::join("its process gave no sign of life for ",
-                          options.silenceSeconds, " s");
-    }
-    if (!what.empty())
+    if (std::string what = whyLost(peers[i]); !what.empty())
       return Failure{lostError("rank ", i, " is lost: ", what,
                                "; it was last seen ", lastSeen(i)),
                      i};
@@ -292,6 +334,8 @@ void NetChannel::handle(int64_t i, const Frame &frame) {
     auto beat = decode<Beat>(frame.body);
     if (!beat)
       return garbage();
+    if (memory)
+      return;
     Position &position = positions[i];
     position.id = beat->site.id;
     position.layer = beat->site.layer;
@@ -433,7 +477,7 @@ Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
 
 Status NetChannel::waiting(const std::vector<int64_t> &members,
                            double seconds) {
-  if (rank() == 0)
+  if (hearsAll())
     return SideChannel::waiting(members, seconds);
   if (seconds > timeout() + 2)
     return lostError("rank ", rank(), " waited for longer than ", timeout(),
@@ -472,6 +516,8 @@ void NetChannel::answer(int64_t from, const Stuck &stuck) {
 //===----------------------------------------------------------------------===//
 
 std::optional<Failure> NetChannel::failed() const {
+  if (memory)
+    return memory->failure();
   std::lock_guard lock(mutex);
   return decided;
 }
@@ -481,9 +527,13 @@ void NetChannel::decide(const Failure &failure) {
   if (decided)
     return;
   decided = failure;
+  if (memory) {
+    memory->fail(failure);
+    decided = memory->failure();
+  }
   if (rank() == 0)
     for (Peer &peer : peers)
-      peer.connection.send(encode(failure));
+      peer.connection.send(encode(*decided));
   changed.notify_all();
 }
 
@@ -491,7 +541,7 @@ void NetChannel::fail(const Failure &failure) {
   std::unique_lock lock(mutex);
   if (decided)
     return;
-  if (rank() == 0)
+  if (rank() == 0 || memory)
     return decide(failure);
   peers[0].connection.send(encode(failure));
   // Rank 0 says what came first, unless it is the one that is lost.

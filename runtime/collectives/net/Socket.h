@@ -74,6 +74,8 @@ std::optional<Connection> accept(const Listener &listener);
 std::optional<Connection> connectHere(const std::string &name);
 /// Whether the other end of a Unix socket is a process of this user.
 bool ofThisUser(const Connection &connection);
+/// The id of the process at the other end of a Unix socket; 0 if unknown.
+int peerProcess(const Connection &connection);
 /// Connects, waiting at most until the deadline; null if nobody is there.
 std::optional<Connection> connect(const std::string &host, int port,
                                   Clock::time_point deadline);
