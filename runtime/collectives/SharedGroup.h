@@ -52,6 +52,12 @@ struct alignas(64) GroupSlot {
 struct GroupState {
   Barrier *barrier;
   GroupSlot *slots; ///< one for each
+
+  /// Waits as member `self` until all `members` have arrived. If some have not
+  /// within the time limit, `late` receives their positions.
+  Barrier::Result arrive(int64_t self, int64_t members,
+                         const Barrier::Options &options,
+                         std::vector<int64_t> &late) const;
 };
 
 class SharedGroup;
@@ -75,8 +81,6 @@ protected:
   virtual Expected<GroupState> group(const std::vector<int64_t> &members) = 0;
   Expected<std::unique_ptr<Communicator>>
   join(const std::vector<int64_t> &members, int64_t self) override;
-  /// The values of all ranks, which all call it, in their order.
-  Expected<std::vector<uint64_t>> exchangeValues(int64_t rank, uint64_t value);
 
   std::atomic<double> timeout; ///< longest wait, in seconds
   Describe describe;
@@ -88,7 +92,7 @@ protected:
   std::atomic<uint32_t> *aborted = nullptr;
 
 private:
-  /// By rank: its membership of all ranks, once they have exchanged a value.
+  /// By rank: its membership of all ranks, once they have agreed on something.
   std::vector<std::unique_ptr<Communicator>> ofAllRanks;
 };
 

@@ -96,6 +96,11 @@ public:
   Expected<std::vector<std::string>> gather(const std::string &bytes) {
     return passUnlessFailed(bytes, rank() == 0);
   }
+  /// Rank 0's bytes, on every rank; those of the others are not used. Rank 0
+  /// does not wait for them.
+  virtual Expected<std::string> fromRoot(const std::string &bytes) = 0;
+  /// The values of all ranks, in their order.
+  virtual Expected<std::vector<uint64_t>> exchangeValues(uint64_t value);
   /// Fails unless all ranks bring the same value, and says who differs.
   Status agree(uint64_t value, const char *what);
 

@@ -102,8 +102,7 @@ Status Session::follow() {
 
 Expected<std::string> Session::fromRoot(const std::string &bytes) {
   backend_->limitWaits(kLongestTimeout);
-  auto all = backend_->channel()->exchange(bytes);
+  auto block = backend_->channel()->fromRoot(bytes);
   backend_->limitWaits(options.timeoutSeconds);
-  TPRT_TRY(all.status());
-  return std::move(all->front());
+  return block;
 }

@@ -21,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../support/Cores.h"
 #include "../processes/Segment.h"
 #include "NetRendezvous.h"
 
@@ -67,6 +68,9 @@ public:
   ~NetChannel() override;
 
   bool hearsAll() const override { return memory || rank() == 0; }
+  Expected<std::string> fromRoot(const std::string &bytes) override;
+  /// Through the memory, where there is one.
+  Expected<std::vector<uint64_t>> exchangeValues(uint64_t value) override;
 
 protected:
   Expected<std::vector<std::string>> pass(const std::string &bytes,
@@ -100,6 +104,8 @@ private:
 
   std::string whyLost(Peer &peer) const;
   Status late(uint64_t round, int64_t waiting);
+  Expected<std::vector<std::string>> resultOf(uint64_t round);
+  Status arrive();
   void poll(int milliseconds);
   void handle(int64_t rank, const Frame &frame);
   void addPiece(int64_t rank, Piece piece);
@@ -119,6 +125,8 @@ private:
   Clock::time_point nextQuestion;
 
   const std::shared_ptr<const Segment> memory;
+  GroupState everyone{}; ///< in the memory
+  const bool crowded;    ///< more ranks than cores: do not spin
   mutable std::vector<Position> positions; ///< where there is no memory
   int wake = -1; ///< an eventfd that ends the watcher's sleep
   std::thread::id watcherId;
@@ -143,7 +151,8 @@ NetChannel::NetChannel(RankConnections connections, const ProcessInfo &where,
                        const Options &options,
                        std::shared_ptr<const Segment> shared)
     : SideChannel(where, options), peers(connections.peers.size()),
-      memory(std::move(shared)), positions(memory ? 0 : size_t(where.ranks)) {
+      memory(std::move(shared)), crowded(where.ranks > availableCores()),
+      positions(memory ? 0 : size_t(where.ranks)) {
   process.localRank = connections.localRank;
   process.localRanks = connections.localRanks;
   for (size_t i = 0; i < peers.size(); ++i) {
@@ -429,20 +438,43 @@ Status NetChannel::late(uint64_t number, int64_t waiting) {
 
 Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
                                                     bool wanted) {
-  TPRT_TRY(failure());
-  std::unique_lock lock(mutex);
-  uint64_t mine = round++;
-  Piece piece{mine, wanted, bytes};
-  if (rank() == 0) {
-    addPiece(0, std::move(piece));
-  } else {
-    peers[0].connection.send(encode(piece));
-    if (!wanted) {
-      wakeUp();
-      return std::vector<std::string>();
-    }
+  uint64_t mine;
+  {
+    std::lock_guard lock(mutex);
+    mine = round++;
+    Piece piece{mine, wanted, bytes};
+    if (rank() == 0)
+      addPiece(0, std::move(piece));
+    else
+      peers[0].connection.send(encode(piece));
+    wakeUp();
   }
-  wakeUp();
+  return wanted || rank() == 0 ? resultOf(mine) : std::vector<std::string>();
+}
+
+Expected<std::string> NetChannel::fromRoot(const std::string &bytes) {
+  TPRT_TRY(failure());
+  uint64_t mine;
+  {
+    std::lock_guard lock(mutex);
+    mine = round++;
+    All all{mine, std::vector<std::string>(size_t(size()))};
+    all.pieces[0] = bytes;
+    std::string frame = encode(all);
+    for (Peer &peer : peers)
+      if (rank() == 0)
+        peer.connection.send(frame);
+    wakeUp();
+  }
+  if (rank() == 0)
+    return bytes;
+  TPRT_ASSIGN(auto result, resultOf(mine));
+  return std::move(result.front());
+}
+
+/// Waits for the end of an exchange.
+Expected<std::vector<std::string>> NetChannel::resultOf(uint64_t mine) {
+  std::unique_lock lock(mutex);
   auto done = [&] { return decided || results.count(mine); };
   auto limit = std::chrono::duration<double>(timeout());
   if (!changed.wait_for(lock, limit, done)) {
@@ -469,6 +501,41 @@ Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
   auto result = std::move(results[mine]);
   results.erase(mine);
   return result;
+}
+
+/// All ranks have come to the same exchange of values.
+Status NetChannel::arrive() {
+  std::vector<int64_t> late;
+  auto result = everyone.arrive(rank(), size(),
+                                {.oneProcess = false,
+                                 .crowded = crowded,
+                                 .timeout = timeout(),
+                                 .aborted = memory->aborted()},
+                                late);
+  if (result == Barrier::Result::Passed)
+    return {};
+  TPRT_TRY(failure());
+  return abort(waitedFor(late, rank()));
+}
+
+Expected<std::vector<uint64_t>> NetChannel::exchangeValues(uint64_t value) {
+  TPRT_TRY(failure());
+  if (!memory)
+    return SideChannel::exchangeValues(value);
+  if (!everyone.barrier) {
+    std::vector<int64_t> all;
+    for (int64_t r = 0; r < size(); ++r)
+      all.push_back(r);
+    everyone = memory->group(all);
+    TPRT_TRY(failure()); // who made the group may be lost in the middle of it
+  }
+  everyone.slots[rank()].value = value;
+  TPRT_TRY(arrive());
+  std::vector<uint64_t> values;
+  for (int64_t r = 0; r < size(); ++r)
+    values.push_back(everyone.slots[r].value);
+  TPRT_TRY(arrive());
+  return values;
 }
 
 //===----------------------------------------------------------------------===//

@@ -170,6 +170,9 @@ public:
                  const SideChannel::Options &options);
 
   SideChannel *channel() const override { return side.get(); }
+  Status agree(int64_t, uint64_t value, const char *what) override {
+    return side->agree(value, what);
+  }
   Expected<Buffer> allocate(int64_t rank, int64_t bytes) override;
   /// Without a copy, if `data` is memory that allocate gave.
   Expected<Gathered> gather(const void *data, int64_t bytes) override;
@@ -229,9 +232,8 @@ Expected<Buffer> ProcessBackend::allocate(int64_t rank, int64_t bytes) {
 Expected<Backend::Gathered> ProcessBackend::gather(const void *data,
                                                    int64_t bytes) {
   // Buffers of this memory stay readable after their process has ended.
-  TPRT_ASSIGN(auto offsets,
-              exchangeValues(side->rank(),
-                             uint64_t(static_cast<const char *>(data) - base)));
+  TPRT_ASSIGN(auto offsets, side->exchangeValues(uint64_t(
+                                static_cast<const char *>(data) - base)));
   Gathered result;
   for (uint64_t offset : offsets)
     result.data.push_back(base + offset);
