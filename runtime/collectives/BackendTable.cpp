@@ -61,8 +61,8 @@ std::string listNames(const char *lastComma, Where where) {
   return text;
 }
 
-/// Which rank this process is, where nobody has said so. A run of one needs
-/// no starter, and a transport's launcher says it itself.
+/// Reads which rank this process is from the environment. A run of one needs no
+/// starter, and a transport's launcher says it itself.
 Expected<std::shared_ptr<const ProcessInfo>>
 ownProcessInfo(const BackendRow &backend, int64_t ranks) {
   TPRT_ASSIGN(auto found, processInfoFromEnvironment());

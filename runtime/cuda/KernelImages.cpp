@@ -53,7 +53,7 @@ Status KernelImages::load(const Driver &driver, const CudaDevice &device,
       chooseKernels(images, device.major, device.minor).in(device.describe()));
   if (program.kernels.empty())
     return {}; // products and collectives alone
-  // What the driver's PTX compiler has to say, if anything.
+  // The log of the driver's PTX compiler.
   char log[4096] = "";
   CUjit_option keys[] = {CU_JIT_ERROR_LOG_BUFFER,
                          CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

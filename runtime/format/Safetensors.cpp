@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kMaxHeader = 100'000'000;
 
-/// Of data of `dataBytes` bytes, in which offsets count.
+/// Reads a tensor whose offsets count in data of `dataBytes` bytes.
 TensorPlace parseTensor(const Cursor &tensor, int64_t dataBytes) {
   TensorPlace place{};
   std::string text = tensor["dtype"].string();

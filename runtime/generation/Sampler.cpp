@@ -10,7 +10,6 @@
 
 #include "Sampler.h"
 
-
 #include <utility>
 
 using namespace tprt;

@@ -16,8 +16,8 @@
 
 namespace tprt::generation {
 
-/// What the program says of its steps; an error tells how to compile one that
-/// has some.
+/// The sizes of the program's steps; an error tells how to compile one that has
+/// some.
 Expected<Generation> generationOf(const Manifest &manifest);
 
 /// Rank 0's. The session, whose weights are loaded, must outlive it.

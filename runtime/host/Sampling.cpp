@@ -87,7 +87,7 @@ void Record::write(float *out) {
   out[TPRT_RECORD_DRAWN_TOKEN] = float(drawn.score.token);
 }
 
-/// What a row asks for.
+/// The limits that a row asks for.
 struct Limits {
   int32_t topK;
   float topP, minP;

@@ -231,7 +231,7 @@ int LocalRanks::wait() {
 
 int tprt::runLocalRanks(const Segment &segment, char **argv,
                         const Describe &describe, bool isInterruptible) {
-  // Where it is ignored, ended ranks cannot be waited for.
+  // Ended ranks cannot be waited for while it is ignored.
   signal(SIGCHLD, SIG_DFL);
   EndSignals signals;
   LocalRanks ranks(segment, describe, isInterruptible);

@@ -227,7 +227,8 @@ Status Session::checkMemory(int64_t ranks) const {
       " on this host; ", manifest_.smallerCache(needed - limit));
 }
 
-/// What each rank of this process computes on, beside the others of its host.
+/// The cores that each rank of this process computes on, beside the others of
+/// its host.
 Expected<std::vector<CoreShare>> Session::coreShares() {
   json mine = {net::hostIdentity(), ownCores()};
   std::vector<std::string> all(size_t(manifest_.mesh.size()), mine.dump());
@@ -281,8 +282,8 @@ Session::gather(const std::function<std::string(const tprt_rank &)> &mine) {
   return processes() ? backend_->channel()->gather(blobs[0]) : blobs;
 }
 
-/// What was not said of the limits of waits follows from the environment and
-/// from the others.
+/// Limits of waits that were not given follow from the environment and from the
+/// other limits.
 Status Session::settleLimits() {
   if (!options.startSeconds) {
     TPRT_ASSIGN(options.startSeconds,
@@ -377,7 +378,8 @@ Status Session::loadWeights(const std::string &spec,
                             const std::string &states) {
   if (loaded)
     return userError("the weights are loaded already");
-  // What openWeights adds is of these files alone: others may be given next.
+  // Templates that openWeights adds are of these files alone: others may be
+  // given next.
   auto parameters = manifest_.parameters;
   auto before = manifest_.states;
   Status status = readWeights(spec, states);

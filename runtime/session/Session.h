@@ -38,17 +38,18 @@ struct SessionOptions {
   /// Ranks that stand still, as under a debugger, are waited for without limit.
   bool allowStops = false;
   bool timeline = false;
-  /// Of a program that is nothing but its ranks: its place among those that a
-  /// launcher started, which chooses a backend where none is named.
+  /// Given by a program that is nothing but its ranks: its place among those
+  /// that a launcher started, which chooses a backend where none is named.
   std::optional<ProcessInfo> process;
-  /// Where ranks are processes: what becomes of this one when any rank fails.
+  /// The actions of this process when any rank fails, where ranks are
+  /// processes.
   std::shared_ptr<const Policy> policy;
   /// Runs this rank alone, whatever the backend: collectives are left out and
   /// outputs() is refused.
   std::optional<int64_t> onlyRank;
 };
 
-/// What a launcher of ranks must know of a program.
+/// The facts of a program that a launcher of ranks must know.
 struct Plan {
   int64_t ranks;
   int64_t sharedBytes; ///< at most, per rank: buffers that others may read
@@ -91,7 +92,7 @@ public:
                               const SessionOptions &options);
   /// The backend that the options ask for, or that suits the artifact.
   const BackendRow &backend() const { return *backendRow; }
-  /// Of a loaded session, which the plan must not outlive.
+  /// The plan of a loaded session, which it must not outlive.
   Plan plan() const;
   /// An error if the machine has too little memory for so many ranks: said
   /// before weights are read, and before the system ends a
@@ -113,7 +114,8 @@ public:
   /// The layers of a stack are one tensor: `{i}` in the name is a star. One of
   /// a checkpoint's own names gets `weight:` in front.
   static std::string stateTensor(const State &state);
-  /// What loadWeights has read; null if no state begins with a parameter.
+  /// The checkpoint that loadWeights has read; null if no state begins with a
+  /// parameter.
   const Weights *checkpoint() const { return weights ? &*weights : nullptr; }
 
   /// The entry for inputs of these shapes: see tprt::chooseEntry.
@@ -148,9 +150,9 @@ public:
   /// Writes outputs of the entry's last step, as step does.
   Status read(int64_t entry, const std::vector<Binding> &outputs);
 
-  /// What this rank says of a step that it cannot take part in: the others,
-  /// where they are processes, must not wait for it. If all refuse, nothing has
-  /// happened. Returns the status.
+  /// Declines a step that this rank cannot take part in: the others, where they
+  /// are processes, must not wait for it. If all refuse, nothing has happened.
+  /// Returns the status.
   Status refuse(const Status &status);
 
   /// Writes the states named to where the caller wants them, as step does
@@ -197,8 +199,8 @@ public:
   /// One JSON object: load seconds and bytes, step seconds, memory per rank;
   /// and `generation`, another one, if given.
   Expected<std::string> stats(const std::string &generation = "");
-  /// Of all processes together. Called by all ranks; 0 on those that get no
-  /// results.
+  /// Peak resident bytes of all processes together. Called by all ranks; 0 on
+  /// those that get no results.
   Expected<int64_t> peakBytes();
   /// The Chrome trace of the steps so far, of the last ones if there are many.
   Expected<std::string> timeline();

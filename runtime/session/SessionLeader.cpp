@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where ranks are processes, rank 0 alone may know what comes next: requests
+// If ranks are processes, rank 0 alone may know what comes next: requests
 // arrive there, and training reads its data there. It then leads: each of its
 // calls is sent to the other processes, which make the same call.
 //

@@ -40,7 +40,7 @@ static json describeSteps(const StepTimes &times, const StepTimes *onDevice) {
   return steps;
 }
 
-/// What a rank tells of itself.
+/// The figures of one rank.
 static json describeRank(const tprt_rank &rank, bool onDevice) {
   const tprt_rank::Memory m = rank.memory();
   json row = {{"peak_bytes", m.peak()},

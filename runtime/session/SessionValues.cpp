@@ -108,7 +108,7 @@ Status Session::checkInputs(int64_t index) {
   return {};
 }
 
-/// Of all outputs, whether it is at one of the places.
+/// Says of each output whether it is at one of the places.
 static std::vector<bool> chosenOf(const Entry &entry,
                                   const std::vector<size_t> &places) {
   std::vector<bool> chosen(entry.outputs.size());
@@ -205,7 +205,7 @@ Status Session::read(int64_t index, const std::vector<Binding> &outputs) {
   return write(index, outputs, places);
 }
 
-/// Where the ranks of this process have an output.
+/// The addresses of an output on the ranks of this process.
 std::vector<const void *> Session::outputsHere(int64_t index,
                                                size_t place) const {
   std::vector<const void *> at;

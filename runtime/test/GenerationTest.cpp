@@ -526,7 +526,7 @@ TEST(Generation, ARankThatIsLostWhileNothingRuns) {
             "rank 1 is lost");
 }
 
-/// What was told before the failure is still had.
+/// Events from before the failure are still delivered.
 TEST(Generation, EventsComeBeforeTheFailure) {
   Generation p = program(4, 1, 40, 8);
   auto owner = std::make_unique<FakeModel>(p);

@@ -81,7 +81,7 @@ TEST(Json, DamageIsRefusedWhereTheLibraryRefusesIt) {
     text[random() % text.size()] = char(random());
     bool isJson = json::accept(text);
     auto parsed = parseJson(text, 32);
-    // Of two equal keys the library keeps the last.
+    // The library keeps the last of two equal keys.
     bool isTwice =
         !parsed && parsed.status().message().find("twice") != std::string::npos;
     EXPECT_EQ(bool(parsed) || isTwice, isJson)

@@ -60,7 +60,7 @@ TEST(Library, StepsOnTheCallersMemory) {
   EXPECT_EQ(tprt_load_weights(session, "random:1"), 1);
   EXPECT_EQ(error(), "the weights are loaded already");
 
-  // What there is.
+  // The tensors that there are.
   tprt_tensor in{}, out{};
   in.size = out.size = sizeof(in);
   int32_t optional = 1;
@@ -127,7 +127,8 @@ TEST(Library, WeightsAfterWrongOnes) {
   }
 }
 
-/// What a file of states adds to the program goes where its weights are wrong.
+/// Templates that a file of states adds to the program go if its weights are
+/// wrong.
 TEST(Library, StatesAfterWrongWeights) {
   TrainFixture f(2);
   auto trained = f.run("--train d.safetensors --weights in --lr 0.02 --steps 2 "

@@ -348,7 +348,7 @@ TEST(Nccl, RandomLedgers) {
   for (unsigned seed : {1u, 2u})
     for (const Case &one : cases)
       for (bool graph : {false, true}) {
-        // With memory of NCCL's own, and where there is none.
+        // The cases are memory of NCCL's own, and none.
         setenv("TP_FAKE_NCCL_MEMORY", seed == 1 ? "1" : "0", 1);
         Manifest manifest = randomLedger(one.axes, one.entries, kSeed + seed);
         auto ends = onRanks(manifest, [&](Rank &self) {

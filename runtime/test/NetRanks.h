@@ -72,7 +72,7 @@ public:
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  /// What a rank of the job brings to the rendezvous.
+  /// The place that a rank of the job brings to the rendezvous.
   ProcessInfo place(int64_t rank) const {
     std::map<std::string, std::string> variables{
         {"RANK", std::to_string(rank)},

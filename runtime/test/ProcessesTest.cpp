@@ -140,7 +140,8 @@ TEST(Processes, BusyRankIsNotLostBeforeTheTimeout) {
   EXPECT_EQ(result.err.find("is lost"), std::string::npos) << result.err;
 }
 
-/// What loads slowly is not lost, unless it takes longer than loading may.
+/// A rank that loads slowly is not lost, unless it takes longer than loading
+/// may.
 TEST(Processes, SlowDiskIsNoLostRank) {
   // A sanitizer's library must come first itself.
   const char *preload = std::getenv("LD_PRELOAD");
@@ -255,7 +256,7 @@ TEST(Processes, LauncherToldToEndLeavesNoRankAndSaysWhere) {
     // Nothing else is said.
     EXPECT_EQ(run.errors().find('\n'), run.errors().size() - 1) << run.errors();
   }
-  // What was ignored stays ignored.
+  // Signals that were ignored stay ignored.
   Running run(
       f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
       "", f.directory / "log", "nohup");
@@ -346,7 +347,8 @@ TEST(Processes, RendezvousThatIsTaken) {
   waitpid(child, nullptr, 0);
 }
 
-// Who comes and is lost before all have come is missed, unless it comes again.
+// A rank that comes and is lost before all have come is missed, unless it comes
+// again.
 TEST(Processes, RankLostAtTheRendezvousIsNamed) {
   std::vector<ProcessInfo> places;
   for (int64_t rank = 0; rank < 4; ++rank) {

@@ -113,7 +113,7 @@ TEST(SkippedSteps, OfSeveralMicroBatches) {
   EXPECT_EQ(readFile(f.directory / "out/model.safetensors"), weights);
 }
 
-/// With and without a break, before and after a step that is skipped.
+/// Runs with and without a break, before and after a step that is skipped.
 TEST(SkippedSteps, GoOnBitForBit) {
   for (const char *backend : {"threads", "processes"})
     for (int first : {1, 2, 3, 4}) {

@@ -201,8 +201,8 @@ TEST(Survival, KeepsTheLastCheckpoints) {
   }
 }
 
-/// Of those that are kept, the newest that is whole is resumed, and what is
-/// wrong with newer ones is said.
+/// The newest kept checkpoint that is whole is resumed, and what is wrong with
+/// newer ones is said.
 TEST(Survival, ResumesTheNewestThatIsWhole) {
   struct Damage {
     const char *file, *bytes, *said;
@@ -281,7 +281,7 @@ TEST(Survival, AnotherRunIsNotReplaced) {
   EXPECT_FALSE(fs::exists(out + ".step-2"));
 }
 
-/// What was logged is in the file whenever the run is killed, and the run that
+/// The log's lines are in the file whenever the run is killed, and the run that
 /// goes on continues it without a gap or a line twice.
 TEST(Survival, LogOfAKilledRun) {
   for (bool isSaved : {false, true}) {

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What tests of tp-run --train have in common: the log, weights that are held
+// The common part of tests of tp-run --train: the log, weights that are held
 // against those in f64, runs in the background.
 //
 //===----------------------------------------------------------------------===//

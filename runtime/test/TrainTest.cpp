@@ -259,7 +259,7 @@ TEST(Train, LabelsThatAreNotShifted) {
   };
   std::string first = gradients({idTensor("targets", kTrainLength, targets)});
   EXPECT_EQ(gradients({idTensor("labels", kTrainLength, labels)}), first);
-  // Of another type than the program's.
+  // Labels of another type than the program's.
   TestTensor wide{"labels", "I64", {kTrainBatch, kTrainLength}, ""};
   for (int64_t label : labels)
     wide.bytes.append(reinterpret_cast<char *>(&label), sizeof(label));
@@ -306,7 +306,7 @@ TEST(Train, WeightsThatAreMadeUp) {
 
 TEST(Train, TokensThatDoNotCount) {
   TrainFixture f(2);
-  // Of seven rows the third and fourth, which are a step, have no label.
+  // The third and fourth of seven rows, which are a step, have no label.
   std::vector<int32_t> labels = f.tokens;
   for (size_t i = 0; i < labels.size(); ++i)
     if (i / 5 == 2 || i / 5 == 3 || i % 5 == 1)

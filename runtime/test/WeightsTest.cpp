@@ -190,7 +190,7 @@ TEST(Weights, ShardedCheckpoints) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What each of `shares` ranks says of a checkpoint; empty: nothing.
+/// The message of each of `shares` ranks about a checkpoint; empty: none.
 std::vector<std::string> compareAll(const Checkpoint &c, int64_t shares) {
   std::vector<std::string> said;
   auto manifest = Manifest::parse(c.manifest.dump());
@@ -226,7 +226,7 @@ TEST(Weights, TwoNamesOfOneParameter) {
   // The share of one rank.
   EXPECT_EQ(check(tensor("w", "F32", TPRT_F32, others), "f32"), 1);
   EXPECT_EQ(check(tensor("w", "BF16", TPRT_BF16, others), "f32"), 1);
-  // What bf16 rounds away.
+  // A difference that bf16 rounds away.
   others[5] = 6.0001f;
   EXPECT_EQ(check(tensor("w", "F32", TPRT_F32, others), "f32"), 1);
   EXPECT_EQ(check(tensor("w", "F32", TPRT_F32, others), "bf16"), 0);
@@ -425,7 +425,7 @@ TEST(Weights, BlocksOfRandomTemplates) {
 }
 
 TEST(Weights, FilesThatFail) {
-  // What lies at the beginning of memory cannot be read.
+  // The beginning of memory cannot be read.
   auto file = InputFile::open("/proc/self/mem");
   ASSERT_TRUE(bool(file)) << file.status().message();
   char byte;

@@ -16,8 +16,8 @@
 
 namespace tprt::training {
 
-/// What the program says of its training; an error tells how to compile one
-/// that trains.
+/// The training tables of the program; an error tells how to compile one that
+/// trains.
 Expected<Training> trainingOf(const Manifest &manifest);
 
 /// Leads the session, which must outlive it, from lead() to end().

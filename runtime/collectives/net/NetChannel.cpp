@@ -176,7 +176,7 @@ NetChannel::~NetChannel() {
     for (Peer &peer : peers)
       peer.connection.send(encode(Type::Bye));
     wakeUp();
-    // What was exchanged goes first, however long it is.
+    // Exchanged bytes go first, however many they are.
     auto sent = [&] {
       return std::ranges::all_of(peers, [](const Peer &peer) {
         return peer.ended || !peer.connection.sending();
@@ -193,7 +193,7 @@ NetChannel::~NetChannel() {
   close(wake);
 }
 
-/// What the connections that have not ended wait for.
+/// The poll entries of connections that have not ended.
 std::vector<pollfd> NetChannel::pending() const {
   std::vector<pollfd> entries;
   for (const Peer &peer : peers)
@@ -257,7 +257,7 @@ void NetChannel::beat() {
   std::string frame =
       encode(Beat{mine.site(), mine.calls, mine.isInside(), mine.toldToEnd});
   for (Peer &peer : peers)
-    // Whoever gets other bytes sees by them that this rank is alive.
+    // A peer that gets other bytes sees by them that this rank is alive.
     if (!peer.connection.sending())
       peer.connection.send(frame);
 }
@@ -289,7 +289,8 @@ void NetChannel::poll(int milliseconds) {
   }
 }
 
-/// What is known of a peer's end or silence; empty: it is alive, or may be.
+/// Says why a peer is lost: it ended, or was silent for too long. Empty: it is
+/// alive, or may be.
 std::string NetChannel::whyLost(Peer &peer) const {
   if (!peer.connection.error().ok())
     return "its connection is broken: " + peer.connection.error().message();

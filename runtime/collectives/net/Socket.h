@@ -39,7 +39,7 @@ public:
   std::optional<Frame> next() { return reader.next(); }
   /// Waits for one frame; null at the end of the stream or of the time.
   std::optional<Frame> wait(Clock::time_point deadline);
-  /// What was wrong with the stream, if anything.
+  /// The fault of the stream, if it has one.
   const Status &error() const { return broken; }
   /// Bytes received so far.
   uint64_t received() const { return total; }

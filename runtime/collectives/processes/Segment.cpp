@@ -52,7 +52,7 @@ struct alignas(64) Segment::GroupRecord {
   }
 };
 
-/// Where each part begins.
+/// The offsets of the parts.
 struct Layout {
   explicit Layout(int64_t ranks, int64_t header, int64_t group) {
     positions = alignUp(header, 64);
@@ -82,8 +82,7 @@ Expected<Segment> Segment::create(int64_t ranks, int64_t regionBytes) {
     return userError("cannot make ", bytes, " bytes of shared memory for ",
                      ranks, " ranks: ", std::strerror(errno),
                      " (is there a limit on the size of files?)");
-  // What the records need is taken now, so that a lack of memory is an error
-  // here.
+  // The records' memory is taken now, so that a lack of it is an error here.
   if (int code = posix_fallocate(segment.file, 0, layout.groups))
     return userError("cannot make shared memory for ", ranks,
                      " ranks: ", std::strerror(code));

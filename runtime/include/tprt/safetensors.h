@@ -21,7 +21,7 @@
 
 namespace tprt {
 
-/// Where a tensor lies in a file.
+/// The place of a tensor in a file.
 struct TensorPlace {
   FileType type;
   std::vector<int64_t> shape;
