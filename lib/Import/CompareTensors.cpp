@@ -102,7 +102,7 @@ llvm::Error TensorComparer::read(const CheckpointTensor &tensor,
   }
   int64_t size = getElementBytes(tensor);
   bytes.resize_for_overwrite(size_t(count * size));
-  return file->read(tensor.dataStart + tensor.begin + element * size, bytes);
+  return file->read(tensor.begin + element * size, bytes);
 }
 
 /// Counts the last dimensions that are whole on both sides, so that their

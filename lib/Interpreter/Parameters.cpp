@@ -205,8 +205,8 @@ SafetensorsParameters::get(const ParameterRequest &request,
     std::vector<std::string> data;
     for (const Entry *entry : *found) {
       data.emplace_back(size_t(bytes * each), '\0');
-      if (llvm::Error error = entry->file->read(
-              entry->tensor.dataStart + entry->tensor.begin, data.back()))
+      if (llvm::Error error =
+              entry->file->read(entry->tensor.begin, data.back()))
         return emitError() << "cannot read " << entry->file->getPath() << ": "
                            << llvm::toString(std::move(error));
     }

@@ -20,7 +20,7 @@ using namespace tprt;
 
 namespace {
 
-/// Of the kind that the program's device asks for.
+/// The backend's kind is what the program's device asks for.
 template <typename Kind>
 class Alone : public Kind {
 public:
@@ -38,7 +38,7 @@ protected:
   join(const std::vector<int64_t> &members, int64_t) override {
     return std::make_unique<Group>(*this, members.size() == 1);
   }
-  /// What an entry does in a group of one.
+  /// Executes an entry in a group of one.
   virtual Status copy(const Collective &entry, const void *in, void *out) {
     runLocally(entry, 0, {in}, {out});
     return {};
@@ -103,7 +103,7 @@ public:
   }
   void limitWaits(double seconds) override { limit = seconds; }
   bool quiet() const override { return !lost; }
-  /// What the others say is left out as well.
+  /// The other ranks' values are left out as well.
   Expected<std::vector<std::string>>
   exchange(const std::string &bytes) override {
     return std::vector<std::string>(size_t(ranks), bytes);

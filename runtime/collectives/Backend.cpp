@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every backend does the same way.
+// The part of a backend that is the same for all transports.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,7 +73,7 @@ Status tprt::lateError(int64_t waiting, const std::string &where,
 
 Status tprt::compareValues(const std::vector<uint64_t> &values,
                            const char *what) {
-  // What most ranks bring counts as right, the first of equals.
+  // The value that most ranks bring counts as right, the first of equals.
   std::map<uint64_t, int64_t> votes;
   for (uint64_t value : values)
     ++votes[value];

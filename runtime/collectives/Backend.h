@@ -47,11 +47,11 @@ public:
                      void *out) = 0;
 };
 
-/// What a call site is, in words.
+/// Describes a call site in words.
 using Describe = std::function<std::string(CallSite)>;
 
-/// Where a rank is, for the report of one that is missing. Written by the rank,
-/// read by anybody, through site(), isInside() and text().
+/// The call that a rank is in, for the report of one that is missing. The rank
+/// writes it; anybody reads it, through site(), isInside() and text().
 struct alignas(64) Position {
   std::atomic<int64_t> id = -1, layer = 0;
   std::atomic<uint64_t> calls = 0; ///< how many it has entered
@@ -131,7 +131,7 @@ public:
   /// after a failure that left a library's call or a device at work.
   virtual bool quiet() const;
 
-  /// What ranks that are processes have in common; null where they are threads
+  /// The side channel of ranks that are processes; null where they are threads
   /// of this one.
   virtual SideChannel *channel() const { return nullptr; }
 
@@ -140,8 +140,8 @@ public:
     std::vector<const void *> data;
     std::vector<std::string> copies; ///< that own them, where they were sent
   };
-  /// Where ranks are processes: all call it with a buffer of their own; rank 0
-  /// gets them all, the others nothing.
+  /// Gathers a buffer of each rank, where ranks are processes: all call it;
+  /// rank 0 gets them all, the others nothing.
   virtual Expected<Gathered> gather(const void *data, int64_t bytes);
 
 protected:
@@ -154,12 +154,11 @@ protected:
   Status first;             ///< error, where there is no channel
 };
 
-/// What a backend can do beyond the host's when its rank, one per process, has
-/// a device. Names no library: a stream is a pointer here. `run` of its
-/// communicators enqueues on the stream given to `attach` and
-/// returns; it may be called while that stream is captured into a graph, and
-/// then says nothing of the time at which the graph runs. `allocate` gives host
-/// memory.
+/// A backend whose rank, one per process, has a device. Names no library: a
+/// stream is a pointer here. `run` of its communicators enqueues on the stream
+/// given to `attach` and returns; it may be called while that stream is
+/// captured into a graph, and then says nothing of the time at which the graph
+/// runs. `allocate` gives host memory.
 class DeviceBackend : public Backend {
 public:
   /// The position of this rank's device among `devices` of the machine.

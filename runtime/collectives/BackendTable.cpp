@@ -61,8 +61,8 @@ std::string listNames(const char *lastComma, Where where) {
   return text;
 }
 
-/// Which rank this process is, where nobody has said so. A run of one needs
-/// no starter, and a transport's launcher says it itself.
+/// Reads which rank this process is from the environment. A run of one needs no
+/// starter, and a transport's launcher says it itself.
 Expected<std::shared_ptr<const ProcessInfo>>
 ownProcessInfo(const BackendRow &backend, int64_t ranks) {
   TPRT_ASSIGN(auto found, processInfoFromEnvironment());
@@ -136,9 +136,9 @@ tprt::connectRanks(const ProcessInfo &process,
                 net::rendezvous(process, options.timeoutSeconds));
     return net::makeChannel(std::move(connections), process, options);
   }
-  TPRT_ASSIGN(auto segment, rendezvous(process, 0, options.timeoutSeconds));
-  return makeChannel(std::make_shared<Segment>(std::move(segment)), process,
-                     options);
+  TPRT_ASSIGN(auto here, rendezvous(process, 0, options.timeoutSeconds));
+  return net::makeChannel(std::move(here.connections), process, options,
+                          std::move(here.memory));
 }
 
 Expected<std::unique_ptr<Backend>> tprt::makeBackend(BackendOptions options) {

@@ -19,12 +19,12 @@ namespace tprt {
 
 struct Nccl;
 
-/// What a backend is made from.
+/// The arguments of makeBackend.
 struct BackendOptions {
   std::string backend;
   Device device = Device::Cpu; ///< of the artifact
   int64_t ranks = 1;           ///< of the artifact
-  /// Where ranks are processes; null: the environment says it.
+  /// This process, where ranks are processes; null: the environment says it.
   std::shared_ptr<const ProcessInfo> process;
   std::optional<int64_t> onlyRank; ///< this rank alone, no collectives
   int64_t sharedBytes = 0;         ///< of buffers that other ranks may read
@@ -71,9 +71,9 @@ inline constexpr const char *kNoCuda =
 /// an error if there is none, or not in this build.
 Expected<const BackendRow *> findBackend(const std::string &name, Device device,
                                          int64_t ranks);
-/// Of a process that a launcher has started as one of several, where nobody has
-/// named a backend: one that connects these, never one that runs all ranks in
-/// each of them.
+/// The backend of a process that a launcher has started as one of several,
+/// where nobody has named one: it connects these processes, and never runs all
+/// ranks in each of them.
 Expected<const BackendRow *> findBackend(const ProcessInfo &process,
                                          Device device);
 /// The names of those that serve it, `a, b or c`, for messages.

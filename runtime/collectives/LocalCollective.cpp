@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the group holds before and after says what is done. A sum for all gives
+// The row's states before and after decide what is done. A sum for all gives
 // each member a slice of the elements: it alone reads that slice of every
 // input, sums in the order of the group and writes it to every output, so that
 // all get the same bits and in-place calls need no copy. The rest is pulled

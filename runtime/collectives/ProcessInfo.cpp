@@ -63,7 +63,7 @@ constexpr Starter kStarters[] = {
 /// interactive ones (salloc's shell).
 constexpr int64_t kFirstOwnStep = 0xfffffffa;
 
-/// Of the step that this process is in.
+/// Variables of the step that this process is in come first.
 const char *taskCount(const Get &get) {
   return get("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
 }
@@ -101,7 +101,7 @@ Expected<bool> hasStarted(const Starter &starter, const Get &get) {
   return name == "Slurm" ? isSlurmTask(get) : true;
 }
 
-/// What names the job.
+/// The variable that names the job.
 std::string jobOf(const std::string &starter, const Get &get) {
   auto value = [&](const char *name) { return orEmpty(get(name)); };
   if (starter == "mpirun")
@@ -165,7 +165,7 @@ std::string tprt::firstOfNodeList(const std::string &list) {
   size_t close = list.find(']', bracket);
   std::string name =
       list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1);
-  // What follows the bracket belongs to the name too.
+  // The text after the bracket belongs to the name too.
   if (close != std::string::npos)
     name += list.substr(close + 1, list.find(',', close) - close - 1);
   return name;

@@ -23,7 +23,7 @@
 
 namespace tprt {
 
-/// Which rank a process is, and where it meets the others.
+/// The rank that a process is, and where it meets the others.
 struct ProcessInfo {
   int64_t rank = 0, ranks = 1;
   /// Among the ranks of its host. Where the starter does not say: as if all
@@ -35,7 +35,7 @@ struct ProcessInfo {
   std::string job;     ///< names the job, the same on all of its ranks
   std::string token;   ///< what ranks of this job alone bring
   std::string hosts;   ///< how we know of several hosts; empty: there is one
-  /// Where rank 0 may be met over TCP; ports it tries in turn.
+  /// Addresses at which rank 0 may be met over TCP, and ports it tries in turn.
   std::vector<std::string> addresses;
   std::vector<int> ports;
 
@@ -47,7 +47,7 @@ inline constexpr const char *kRankVariable = "TPRT_RANK";
 inline constexpr const char *kRanksVariable = "TPRT_WORLD_SIZE";
 inline constexpr const char *kFileVariable = "TPRT_SHARED_MEMORY_FD";
 
-/// Whoever wants a secret of their own in the token of a job sets this.
+/// Adds a secret of the user's to the token of a job.
 inline constexpr const char *kTokenVariable = "TPRT_JOB_TOKEN";
 
 /// A number of seconds above 0 that this variable states; none if it is not
@@ -60,7 +60,7 @@ Expected<std::optional<double>> secondsFromEnvironment(
 /// gpu08.
 std::string firstOfNodeList(const std::string &list);
 
-/// What the environment says; none: nobody has started ranks yet.
+/// Reads the rank from the environment; none: nobody has started ranks yet.
 /// `get` is getenv, or a test's.
 Expected<std::optional<ProcessInfo>> processInfoFromEnvironment(
     const std::function<const char *(const char *)> &get = getenv);

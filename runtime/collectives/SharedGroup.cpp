@@ -35,7 +35,6 @@ public:
 
 private:
   Status barrier();
-  Status missing();
   Status fail(const Status &status);
   Status share(const Collective &entry, CallSite site, const void *in,
                void *out);
@@ -63,37 +62,39 @@ Status SharedGroup::fail(const Status &status) {
   return backend.failure();
 }
 
-/// All members arrive before any leaves.
+Barrier::Result GroupState::arrive(int64_t self, int64_t members,
+                                   const Barrier::Options &options,
+                                   std::vector<int64_t> &late) const {
+  uint64_t mine = slots[self].arrivals.fetch_add(1) + 1;
+  auto result = barrier->arrive(members, options);
+  for (int64_t i = 0; result == Barrier::Result::TimedOut && i < members; ++i)
+    if (slots[i].arrivals < mine)
+      late.push_back(i);
+  return result;
+}
+
+/// All members arrive before any leaves. An error names those that have not
+/// arrived and where they were last seen.
 Status SharedGroup::barrier() {
   if (*backend.aborted)
     return backend.failure();
-  state.slots[self].arrivals.fetch_add(1, std::memory_order_relaxed);
-  switch (state.barrier->arrive(int64_t(members.size()),
-                                {.oneProcess = backend.oneProcess,
-                                 .crowded = backend.crowded,
-                                 .timeout = backend.timeout,
-                                 .aborted = *backend.aborted})) {
-  case Barrier::Result::Passed:
-    return {};
-  case Barrier::Result::Aborted:
-    return backend.failure();
-  case Barrier::Result::TimedOut:
-    break;
-  }
-  return fail(missing());
-}
-
-/// Names the members that have not arrived and where they were last seen.
-Status SharedGroup::missing() {
-  uint64_t mine = state.slots[self].arrivals;
   std::vector<int64_t> late;
-  for (size_t i = 0; i < members.size(); ++i)
-    if (state.slots[i].arrivals < mine)
-      late.push_back(members[i]);
-  return lateError(members[self], backend.describe(state.slots[self].site),
-                   late, backend.timeout, [this](int64_t rank) {
-                     return backend.positions[rank].text(backend.describe);
-                   });
+  auto result = state.arrive(self, int64_t(members.size()),
+                             {.oneProcess = backend.oneProcess,
+                              .crowded = backend.crowded,
+                              .timeout = backend.timeout,
+                              .aborted = *backend.aborted},
+                             late);
+  if (result == Barrier::Result::Passed)
+    return {};
+  if (result == Barrier::Result::Aborted)
+    return backend.failure();
+  for (int64_t &member : late)
+    member = members[size_t(member)];
+  return fail(lateError(members[self], backend.describe(state.slots[self].site),
+                        late, backend.timeout, [this](int64_t rank) {
+                          return backend.positions[rank].text(backend.describe);
+                        }));
 }
 
 /// A call of buffers that the others can read.

@@ -40,7 +40,7 @@ struct Barrier {
   std::atomic<uint32_t> sleepers;
 };
 
-/// What a member shows the others; a cache line of its own. Valid when zero.
+/// A member's record for the others; a cache line of its own. Valid when zero.
 struct alignas(64) GroupSlot {
   uint64_t in, out; ///< offsets from SharedBackend::base
   uint64_t value;
@@ -48,10 +48,16 @@ struct alignas(64) GroupSlot {
   std::atomic<uint64_t> arrivals;
 };
 
-/// What the members of a group share. Valid when zero.
+/// The memory that the members of a group share. Valid when zero.
 struct GroupState {
   Barrier *barrier;
   GroupSlot *slots; ///< one for each
+
+  /// Waits as member `self` until all `members` have arrived. If some have not
+  /// within the time limit, `late` receives their positions.
+  Barrier::Result arrive(int64_t self, int64_t members,
+                         const Barrier::Options &options,
+                         std::vector<int64_t> &late) const;
 };
 
 class SharedGroup;

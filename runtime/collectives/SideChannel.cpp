@@ -188,12 +188,17 @@ Status SideChannel::waiting(const std::vector<int64_t> &members,
 // Agreement
 //===----------------------------------------------------------------------===//
 
-Status SideChannel::agree(uint64_t value, const char *what) {
+Expected<std::vector<uint64_t>> SideChannel::exchangeValues(uint64_t value) {
   TPRT_ASSIGN(auto all,
               exchange(std::string(reinterpret_cast<char *>(&value), 8)));
   std::vector<uint64_t> values(all.size());
   for (size_t r = 0; r < values.size(); ++r)
     std::memcpy(&values[r], all[r].data(), 8);
+  return values;
+}
+
+Status SideChannel::agree(uint64_t value, const char *what) {
+  TPRT_ASSIGN(auto values, exchangeValues(value));
   Status status = compareValues(values, what);
   return status.ok() ? status : abort(status);
 }

@@ -34,8 +34,8 @@ struct Failure {
   int64_t rank; ///< the one that failed or was lost, or -1
 };
 
-/// What a process does about its run; each may be empty. Called by any thread,
-/// which may hold nothing up and use nothing of the run.
+/// Actions of a process on the state of its run; each may be empty. Any thread
+/// calls them; they may hold nothing up and use nothing of the run.
 struct Policy {
   /// Once, when the run fails: what this rank, `self`, can say of it.
   std::function<void(const Failure &, int64_t self)> failed;
@@ -96,6 +96,11 @@ public:
   Expected<std::vector<std::string>> gather(const std::string &bytes) {
     return passUnlessFailed(bytes, rank() == 0);
   }
+  /// Rank 0's bytes, on every rank; those of the others are not used. Rank 0
+  /// does not wait for them.
+  virtual Expected<std::string> fromRoot(const std::string &bytes) = 0;
+  /// The values of all ranks, in their order.
+  virtual Expected<std::vector<uint64_t>> exchangeValues(uint64_t value);
   /// Fails unless all ranks bring the same value, and says who differs.
   Status agree(uint64_t value, const char *what);
 
@@ -114,7 +119,7 @@ public:
   /// Called once, when the run has failed: wakes what waits elsewhere, in a
   /// short time, and says whether nothing writes to the rank's memory any more.
   void onFailure(std::function<bool()> job);
-  /// What that job said; true without one.
+  /// The result of that job; true without one.
   bool quiet() const { return isQuiet; }
   /// Ends the watching, for good.
   void finish();
@@ -155,7 +160,8 @@ protected:
   virtual Status waiting(const std::vector<int64_t> &members, double seconds);
   /// Sees to it that the others know of a failure before the process ends.
   virtual void flush() {}
-  /// Where a rank was last seen; of its own, where it writes.
+  /// The position at which a rank was last seen; for this rank, the one it
+  /// writes.
   virtual Position &position(int64_t rank) const = 0;
 
   /// The call in which this rank waits.
@@ -179,8 +185,8 @@ protected:
   Options options;
 
 private:
-  /// What one rank knows of a failure decides, not whether the exchange ends:
-  /// a rank may have left its part behind before it was lost.
+  /// A known failure fails the exchange even if it could end: a rank may have
+  /// left its part behind before it was lost.
   Expected<std::vector<std::string>> passUnlessFailed(const std::string &bytes,
                                                       bool wanted) {
     TPRT_TRY(failure());

@@ -43,7 +43,7 @@ struct TransferStep {
     int64_t offset = 0;
     int64_t pitch = 0; ///< between rows of a Copy
 
-    /// Where it lies, given where these begin.
+    /// Its address, given where these begin.
     uint64_t address(const void *in, const void *out,
                      const void *staging) const {
       const void *bases[] = {in, out, staging};
@@ -58,7 +58,7 @@ struct TransferStep {
   int64_t peer = 0;  ///< of Send, Receive
 };
 
-/// What member `self` of `members` ranks does, in this order.
+/// The steps of member `self` of `members` ranks, in this order.
 struct Transfer {
   std::vector<TransferStep> steps;
   int64_t stagingBytes = 0;
@@ -69,16 +69,16 @@ Transfer planTransfer(const Collective &entry, int64_t self, int64_t members);
 int64_t stagingBytes(const Manifest &manifest, int64_t rank);
 
 //===----------------------------------------------------------------------===//
-// Where every member's buffers can be read by all (LocalCollective.cpp)
+// Buffers that all members can read (LocalCollective.cpp)
 //===----------------------------------------------------------------------===//
 
 /// Whether a member's share is written to buffers of the others too.
 bool writesToOthers(const CollectiveRow &row);
 
-/// What member `self` does between the barrier at which all buffers are
-/// published and the one after which they may be reused. `in` and `out` hold
-/// each member's buffers. In place (in[i] == out[i]) works for the rows that
-/// say so.
+/// Executes the part of member `self` between the barrier at which all buffers
+/// are published and the one after which they may be reused. `in` and `out`
+/// hold each member's buffers. In place (in[i] == out[i]) works for the rows
+/// that say so.
 void runLocally(const Collective &entry, int64_t self,
                 const std::vector<const void *> &in,
                 const std::vector<void *> &out);

@@ -131,7 +131,7 @@ Status CudaRank::allocate() {
   add(shared, shared.comm, comm);
   add(shared, shared.values, layout.bytes);
 
-  // Of an earlier call that had memory for a part alone.
+  // An earlier call had memory for a part alone.
   block = DeviceBytes();
   TPRT_ASSIGN(auto memory, gpu.memory());
   int64_t total = places.total + (operands ? 0 : shared.total);
@@ -178,7 +178,7 @@ Status CudaRank::allocate() {
 }
 
 Status CudaRank::loadWeights(const Weights &weights) {
-  // What an earlier call has made stays, also where that found no weights.
+  // The results of an earlier call stay, also if that found no weights.
   if (!staging)
     TPRT_TRY(allocate());
   parameters.clear();
@@ -221,7 +221,7 @@ struct CudaFunctions : Refused<CudaFunctions> {
     return *static_cast<CudaRank *>(rank);
   }
 
-  /// What the call adds to the timeline, if there is one.
+  /// The call's event in the timeline, if there is one.
   template <typename Work>
   static int32_t traced(tprt_rank *rank, Timeline::Kind kind, int64_t id,
                         int64_t layer, CUstream stream, Work work) {
@@ -312,7 +312,7 @@ Status CudaRank::startCollective(int32_t id, int64_t layer, const void *in,
   CUstream stream = communication.get();
   const char *what = "cannot order a collective";
   last = {Timeline::Kind::Collective, id, layer, {}, {}};
-  // What was computed so far is its operand.
+  // The stream's work so far computes its operand.
   TPRT_TRY(order(compute.get(), reached, stream, what));
   if (trace)
     TPRT_TRY(trace->begin(Timeline::Kind::Collective, id, layer, stream));
@@ -454,7 +454,7 @@ Status CudaRank::await(const std::string &what) {
   return device->await(query).in(what);
 }
 
-/// What fails on the device is found later: says what is known of where.
+/// A failure on the device is found later: says what is known of its place.
 Status CudaRank::explain(const Status &status, bool graph) const {
   if (status.ok() || status.code() != Code::Device)
     return status;

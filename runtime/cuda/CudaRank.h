@@ -62,7 +62,8 @@ private:
                   const std::string &what) const;
   Status fromDevice(void *to, CUdeviceptr from, int64_t bytes,
                     const std::string &what) const;
-  /// What `after` gets from here on waits for what `before` has so far.
+  /// Work given to `after` from here on waits for the work that `before` has so
+  /// far.
   Status order(CUstream before, const Event &event, CUstream after,
                const char *what) const;
   Status forkStreams();

@@ -63,7 +63,7 @@ public:
 
 private:
   struct Plan;
-  /// What a plan depends on: GEMM, rows, strides, alignment of the addresses.
+  /// The key of a plan: GEMM, rows, strides, alignment of the addresses.
   using Key =
       std::tuple<int64_t, int64_t, int64_t, int64_t, int, int, int, int>;
   static Key keyOf(const Call &call);

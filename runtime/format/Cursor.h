@@ -216,8 +216,8 @@ private:
   mutable std::vector<std::string> known; ///< keys that were asked for
 };
 
-/// What `read` makes, which is an Expected, or the error that a cursor throws
-/// in it. `path` is for errors of the JSON library.
+/// Returns the Expected that `read` makes, or the error that a cursor throws in
+/// it. `path` is for errors of the JSON library.
 template <typename Read>
 auto catchSchemaError(const std::string &path, Read read) -> decltype(read()) {
   try {
@@ -229,7 +229,8 @@ auto catchSchemaError(const std::string &path, Read read) -> decltype(read()) {
   }
 }
 
-/// What `read` makes of the JSON at `path`, or the error that it throws.
+/// Returns what `read` makes of the JSON at `path`, or the error that it
+/// throws.
 template <typename Read>
 auto readJson(const nlohmann::json &value, const std::string &path, Read read)
     -> Expected<decltype(read(Cursor(value, path)))> {

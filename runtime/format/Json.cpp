@@ -108,7 +108,7 @@ private:
     return finish();
   }
 
-  /// Where the value now lies.
+  /// Moves the value to its parent and returns it there.
   json &place(json value) {
     if (parents.empty() || isTaken())
       return (parents.empty() ? root : current) = std::move(value);

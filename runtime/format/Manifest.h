@@ -242,10 +242,10 @@ struct Collective {
   int64_t cutDim() const { return row().cutDim(dim, splitDim); }
 };
 
-/// What executes kernels, GEMMs and attention.
+/// The device that executes kernels, GEMMs and attention.
 enum class Device { Cpu, Cuda };
 
-/// What the entries step_T, which generate text, have in common.
+/// The common sizes of the entries step_T, which generate text.
 struct Generation {
   int64_t page;       ///< tokens of a page of the cache
   int64_t context;    ///< tokens of a sequence, at most
@@ -260,12 +260,12 @@ struct Generation {
   int64_t pages() const { return cells / page; }
   /// The longest sequence: one request may have the whole cache.
   int64_t longest() const { return context < cells ? context : cells; }
-  /// Of a sequence, at most.
+  /// The most pages that a sequence has.
   int64_t tablePages() const { return (context + page - 1) / page; }
 };
 
-/// What the entries `gradient` and `update` make of the states, which are given
-/// by their positions; -1: there is none.
+/// The roles that the entries `gradient` and `update` give to states, which are
+/// given by their positions; -1: there is none.
 struct Training {
   enum class Optimizer { AdamW, Sgd };
   struct Weight {
@@ -298,7 +298,8 @@ struct Manifest {
   /// they are read without.
   std::vector<std::string> ignored, excluded;
   std::vector<TensorPart> tensorParts;
-  /// What the config.json of a checkpoint of this program must say.
+  /// Keys of config.json, with the values that a checkpoint of this program
+  /// must have.
   std::map<std::string, bool> changedConfig;
   std::vector<Gemm> gemms;
   std::vector<Attention> attentions;
@@ -314,7 +315,7 @@ struct Manifest {
 
   /// Slots in the flat parameter table.
   int64_t parameterSlots() const;
-  /// What a rank must have to generate: the peak of the largest step.
+  /// Bytes that a rank needs to generate: the peak of the largest step.
   int64_t generationBytes() const;
   /// The largest cache that needs so many bytes less on a rank, as options of
   /// tp-compile, for messages.

@@ -598,7 +598,7 @@ private:
         cursor.has("x_layout") && cursor["x_layout"].word({"mk", "km"}) == 1;
   }
 
-  /// What attention to keys side by side and to pages have in common.
+  /// Reads the keys that attention to contiguous and to paged keys share.
   template <typename T>
   static void parseHeads(const Cursor &cursor, T &a) {
     a.qHeads = cursor["q_heads"].size();
@@ -690,7 +690,7 @@ private:
     c.location = cursor["location"].string();
     c.pass = cursor["pass"].string();
 
-    // Which optional keys the kind has.
+    // The kind says which optional keys there are.
     const CollectiveRow &row = c.row();
     auto only = [&](const char *key, bool wanted) {
       if (cursor.has(key) && !wanted)
@@ -746,7 +746,7 @@ private:
   }
 
   std::set<std::string> axisNames, stateNames, entryNames;
-  /// Of the inputs of an entry, or of its outputs.
+  /// Names of the inputs of an entry, or of its outputs.
   std::set<std::string> valueNames;
   Shape sequences;         ///< of the entry, and positions; empty: none so far
   std::set<int64_t> taken; ///< states
@@ -754,7 +754,7 @@ private:
 
 } // namespace
 
-/// What another version made may have keys that this one does not know.
+/// Another version's manifest may have keys that this one does not know.
 static std::string describeMaker(const nlohmann::json &manifest) {
   std::string own = "tp-mlir " + version();
   auto producer =

@@ -20,7 +20,7 @@
 
 namespace tprt::generation {
 
-/// Of a request that may be taken later, and of one after drain().
+/// Errors of a request that may be taken later, and of one after drain().
 constexpr Code kQueueFull = Code(6), kDrained = Code(7);
 
 class Generator {

@@ -10,9 +10,6 @@
 
 #include "Sampler.h"
 
-#include "../support/Simd.h"
-
-#include <bit>
 #include <utility>
 
 using namespace tprt;
@@ -140,41 +137,27 @@ void Sampler::narrow(double topP, double largest, double sum) {
   candidates.resize(count);
 }
 
-int32_t Sampler::drawCandidate(uint64_t seed, uint32_t position) const {
+/// The winner among the candidates, whose values are over the temperature.
+int32_t Sampler::drawCandidate(const Draw &draw) const {
   Candidate best{-kInfinity, 0};
   for (const Candidate &c : candidates)
-    if (Candidate sum{c.value +
-                          gumbel(philox(seed, uint32_t(c.token), position)),
+    if (Candidate sum{c.value + gumbel(philox(draw.seed, uint32_t(c.token),
+                                              draw.position)),
                       c.token};
         sum < best || best.value == -kInfinity)
       best = sum;
   return int32_t(best.token);
 }
 
-/// Among all tokens.
-int32_t Sampler::draw(const float *logits, double scale, uint64_t seed,
-                      uint32_t position) const {
-  constexpr int32_t kBlock = 256;
-  uint32_t words[kBlock];
-  double best = -kInfinity;
-  int32_t chosen = 0;
-  for (int32_t begin = 0; begin < vocabulary; begin += kBlock) {
-    auto count = int32_t(std::min<int64_t>(kBlock, vocabulary - begin));
-    simd().randomWords(seed, uint32_t(begin), position, count, words);
-    for (int32_t i = 0; i < count; ++i) {
-      // With u the uniform number, gumbel < -log u: its binary logarithm is
-      // enough to pass by most.
-      double value = logits[begin + i] * scale;
-      if (value + (1 + std::countl_zero(words[i])) * M_LN2 <= best)
-        continue;
-      value += gumbel(words[i]);
-      if (value > best) {
-        best = value;
-        chosen = begin + i;
-      }
-    }
+/// The winner among all tokens.
+int32_t Sampler::drawToken(const Draw &draw, const float *logits) const {
+  Draw::Winner winner;
+  for (int64_t begin = 0; begin < vocabulary; begin += Draw::kChunk) {
+    int64_t count = std::min(Draw::kChunk, vocabulary - begin);
+    draw.among(logits + begin, count, begin, findLargest(logits + begin, count),
+               winner);
   }
-  return chosen;
+  return int32_t(winner.score.token);
 }
 
 /// Why no token can be chosen from what was made of the `given` logits.
@@ -201,10 +184,10 @@ Expected<int32_t> Sampler::choose(const float *given, const Sampling &sampling,
     return explainNone(given, logits, history);
   if (sampling.temperature == 0)
     return int32_t(best);
-  double scale = 1 / double(sampling.temperature);
-  auto position = uint32_t(history.length());
+  Draw draw{sampling.temperature, sampling.seed, uint32_t(history.length())};
+  double scale = draw.scale();
   if (!sampling.isCut())
-    return draw(logits, scale, sampling.seed, position);
+    return drawToken(draw, logits);
   double largest = logits[best] * scale, least = -kInfinity, sum = 0;
   if (sampling.minP > 0) {
     // Does not depend on how many are left.
@@ -220,7 +203,7 @@ Expected<int32_t> Sampler::choose(const float *given, const Sampling &sampling,
   select(logits, scale, sampling.topK, least);
   if (sampling.topP < 1)
     narrow(sampling.topP, largest, sum);
-  return drawCandidate(sampling.seed, position);
+  return drawCandidate(draw);
 }
 
 LogProbabilities Sampler::logProbabilities(const float *logits, int32_t chosen,

@@ -46,9 +46,8 @@ private:
                      const History &history) const;
   void select(const float *logits, double scale, int64_t most, double least);
   void narrow(double topP, double largest, double sum);
-  int32_t draw(const float *logits, double scale, uint64_t seed,
-               uint32_t position) const;
-  int32_t drawCandidate(uint64_t seed, uint32_t position) const;
+  int32_t drawToken(const Draw &draw, const float *logits) const;
+  int32_t drawCandidate(const Draw &draw) const;
 
   int64_t vocabulary;
   std::vector<float> adjusted;

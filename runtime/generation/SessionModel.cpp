@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <optional>
 
 using namespace tprt;
@@ -60,57 +59,26 @@ static Expected<std::vector<StepEntry>> entriesOf(const Manifest &manifest,
   return found;
 }
 
-/// What rank 0 tells the others: to run a step, whose inputs follow, to help
-/// with the logits of the last one, or that no more come.
-struct Order {
-  enum Kind : int64_t { Step, Logits, End } kind;
-  StepEntry step{};
-};
-
-static Status send(Session &session, const Order &order,
-                   const std::string &inputs = "") {
-  std::string block(reinterpret_cast<const char *>(&order), sizeof(order));
-  return session.fromRoot(block + inputs).status();
-}
-
-template <typename T>
-static Binding bind(const char *name, FileType type, Shape shape,
-                    std::vector<T> &values) {
-  int64_t bytes = elementCount(shape) * int64_t(sizeof(T));
-  return {name, type, std::move(shape), reinterpret_cast<char *>(values.data()),
-          bytes};
-}
-
 /// The inputs of a step, where they lie.
 static std::vector<Binding> inputsOf(Batch &batch, const Generation &program,
                                      const StepEntry &step) {
   int64_t rows = step.rows;
-  return {
-      bind("ids", FileType::I32, {1, step.tokens}, batch.ids),
-      bind("starts", FileType::I32, {rows + 1}, batch.starts),
-      bind("context", FileType::I32, {rows}, batch.context),
-      bind("table", FileType::I32, {rows, program.tablePages()}, batch.table),
-      bind("positions", FileType::I32, {rows}, batch.positions),
-      bind("seeds", FileType::I64, {rows}, batch.seeds),
-      bind("temperatures", FileType::F32, {rows}, batch.temperatures),
-      bind("top_k", FileType::I32, {rows}, batch.topK),
-      bind("top_p", FileType::F32, {rows}, batch.topP),
-      bind("min_p", FileType::F32, {rows}, batch.minP)};
-}
-
-static Status runStep(Session &session, const Generation &program,
-                      const StepEntry &step, Batch &batch) {
-  return session.step(
-      step.index, inputsOf(batch, program, step),
-      {bind("tokens", FileType::I32, {step.rows}, batch.chosen),
-       bind("logprobs", FileType::F32, {step.rows}, batch.logprobs)});
-}
-
-static Status readLogits(Session &session, const Generation &program,
-                         const StepEntry &step, std::vector<float> &values) {
-  return session.read(
-      step.index,
-      {bind("logits", FileType::F32, {step.rows, program.vocabulary}, values)});
+  auto i32 = [](const char *name, Shape shape, std::vector<int32_t> &values) {
+    return Binding::of(name, FileType::I32, std::move(shape), values.data());
+  };
+  auto f32 = [rows](const char *name, std::vector<float> &values) {
+    return Binding::of(name, FileType::F32, {rows}, values.data());
+  };
+  return {i32("ids", {1, step.tokens}, batch.ids),
+          i32("starts", {rows + 1}, batch.starts),
+          i32("context", {rows}, batch.context),
+          i32("table", {rows, program.tablePages()}, batch.table),
+          i32("positions", {rows}, batch.positions),
+          Binding::of("seeds", FileType::I64, {rows}, batch.seeds.data()),
+          f32("temperatures", batch.temperatures),
+          i32("top_k", {rows}, batch.topK),
+          f32("top_p", batch.topP),
+          f32("min_p", batch.minP)};
 }
 
 Expected<std::unique_ptr<StepModel>> SessionModel::make(Session &session) {
@@ -125,42 +93,22 @@ Status SessionModel::step(Batch &batch) {
       *std::find_if(entries.begin(), entries.end(), [&](const StepEntry &step) {
         return step.tokens >= batch.tokens;
       });
-  std::string inputs;
-  for (const Binding &input : inputsOf(batch, program, last))
-    inputs.append(input.data, size_t(input.bytes));
-  TPRT_TRY(send(session, {Order::Step, last}, inputs));
-  return runStep(session, program, last, batch);
+  return session.step(
+      last.index, inputsOf(batch, program, last),
+      {Binding::of("tokens", FileType::I32, {last.rows}, batch.chosen.data()),
+       Binding::of("logprobs", FileType::F32, {last.rows},
+                   batch.logprobs.data())});
 }
 
 Expected<const float *> SessionModel::logits() {
-  TPRT_TRY(send(session, {Order::Logits, last}));
-  TPRT_TRY(readLogits(session, program, last, values));
+  TPRT_TRY(session.read(
+      last.index,
+      {Binding::of("logits", FileType::F32, {last.rows, program.vocabulary},
+                   values.data())}));
   return static_cast<const float *>(values.data());
 }
 
-void SessionModel::end() {
-  (void)send(session, {Order::End}); // after a failure they know already
-}
-
 Status generation::follow(Session &session) {
-  TPRT_ASSIGN(auto program, generationOf(session.manifest()));
-  Batch batch(program);
-  std::vector<float> nothing;
-  while (true) {
-    TPRT_ASSIGN(auto block, session.fromRoot({}));
-    Order order;
-    std::memcpy(&order, block.data(), sizeof(order));
-    if (order.kind == Order::End)
-      return {};
-    if (order.kind == Order::Logits) {
-      TPRT_TRY(readLogits(session, program, order.step, nothing));
-      continue;
-    }
-    const char *from = block.data() + sizeof(order);
-    for (const Binding &input : inputsOf(batch, program, order.step)) {
-      std::memcpy(input.data, from, size_t(input.bytes));
-      from += input.bytes;
-    }
-    TPRT_TRY(runStep(session, program, order.step, batch));
-  }
+  TPRT_TRY(generationOf(session.manifest()).status());
+  return session.follow();
 }

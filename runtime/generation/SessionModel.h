@@ -3,9 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where ranks are processes, rank 0 alone knows the requests. It sends the
-// others each batch before it runs, and they run it too. Between requests they
-// wait without limit; that rank 0 lives is watched as ever.
+// Runs the entries `step_T` of a program. Where ranks are processes, rank 0
+// alone knows the requests and leads the session; the others follow it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +16,8 @@
 
 namespace tprt::generation {
 
-/// What the program says of its steps; an error tells how to compile one that
-/// has some.
+/// The sizes of the program's steps; an error tells how to compile one that has
+/// some.
 Expected<Generation> generationOf(const Manifest &manifest);
 
 /// Rank 0's. The session, whose weights are loaded, must outlive it.
@@ -27,7 +26,8 @@ public:
   static Expected<std::unique_ptr<StepModel>> make(Session &session);
   Status step(Batch &batch) override;
   Expected<const float *> logits() override;
-  void end() override;
+  /// After a failure the others know already.
+  void end() override { (void)session.endLead(); }
   void abort(const Status &status) override { session.abort(status); }
   Status failure() override { return session.failure(); }
 
@@ -40,16 +40,18 @@ private:
   SessionModel(Session &session, Generation program, std::vector<Entry> entries)
       : session(session), program(std::move(program)),
         entries(std::move(entries)),
-        values(size_t(this->program.rows * this->program.vocabulary)) {}
+        values(size_t(this->program.rows * this->program.vocabulary)) {
+    session.lead();
+  }
 
   Session &session;
   const Generation program;
   std::vector<Entry> entries; ///< the shortest first
   std::vector<float> values;  ///< logits
-  Entry last{};               ///< that ran
+  Entry last{};               ///< the last one that ran
 };
 
-/// The part of the other ranks: until rank 0's model ends.
+/// Follows rank 0 until its model ends. An error if the program has no steps.
 Status follow(Session &session);
 
 } // namespace tprt::generation

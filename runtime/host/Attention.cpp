@@ -42,8 +42,8 @@ bool maskAt(const Attention &a, const void *mask, int64_t i) {
   }
 }
 
-/// What is added to the scores of each key, of which each batch entry has
-/// paddedKeys.
+/// Writes the mask that is added to the scores of each key, of which each batch
+/// entry has paddedKeys.
 void fillMask(const Attention &a, const void *mask, int64_t kvLen,
               int64_t paddedKeys, float *keyMask) {
   for (int64_t b = 0; mask && b < a.batch; ++b)
@@ -86,8 +86,8 @@ struct Blocks {
         sinkFloats(call.sinks ? alignUp(a.qHeads, 16) : 0),
         ownFloats(alignUp(attentionScratch(a.headSize, padded), 16)) {}
 
-  /// Of scratch: tiles of a wave, the mask of every batch entry, the sinks, and
-  /// what each worker's block has of its own.
+  /// The size of scratch: tiles of a wave, the mask of every batch entry, the
+  /// sinks, and what each worker's block has of its own.
   int64_t floats() const {
     return wave * pairFloats + maskFloats + sinkFloats + workers() * ownFloats;
   }

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a mixture of experts and its derivative have in common: which rows have
-// a weight for an expert, brought together, and how many at once.
+// The common part of a mixture of experts and its derivative: which rows have a
+// weight for an expert, brought together, and how many at once.
 //
 //===----------------------------------------------------------------------===//
 

@@ -20,7 +20,7 @@ using namespace tprt;
 
 namespace {
 
-/// Of each description: gate, up and down.
+/// The products of each description: gate, up and down.
 std::vector<Gemm> describeProducts(const std::vector<Experts> &list) {
   std::vector<Gemm> gemms;
   for (const Experts &e : list) {
@@ -39,7 +39,7 @@ std::vector<Gemm> describeProducts(const std::vector<Experts> &list) {
   return gemms;
 }
 
-/// What a number of rows needs beside arguments and result.
+/// The scratch of a number of rows, beside arguments and result.
 struct Rows {
   char *x, *inner;
   float *gate, *up, *out;

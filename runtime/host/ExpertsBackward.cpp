@@ -27,7 +27,7 @@ namespace {
 /// number is a product of its own: pairs behind the others.
 enum Product { kInner, kBack, kToInput, kPerRows };
 
-/// Of a number of rows that roundRows makes: which it is, from 0 on.
+/// The index, from 0 on, of a number of rows that roundRows makes.
 int64_t indexOf(int64_t padded) {
   if (padded <= 8)
     return padded - 1;
@@ -97,7 +97,7 @@ float slopeOf(Gemm::Activation activation, float x) {
   return 0;
 }
 
-/// What a number of rows needs beside arguments and results.
+/// The scratch of a number of rows, beside arguments and results.
 struct Rows {
   char *x, *cotangent, *inner;
   float *gate, *up, *back, *active, *weighted, *input;
@@ -167,7 +167,7 @@ Status ExpertsBackwardEngine::computeSides(const Block &b) {
                 *back = rows.back + r * e.f, *active = rows.active + r * e.f;
           char *inner = rows.inner + r * e.f * bytes;
           if (r >= b.count()) {
-            // Whatever the weights are.
+            // The gate is cleared for any weights.
             std::memset(gate, 0, size_t(e.f * 4));
             std::memset(up, 0, size_t(e.f * 4));
             std::memset(inner, 0, size_t(e.f * bytes));

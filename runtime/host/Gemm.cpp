@@ -52,10 +52,10 @@ constexpr int64_t kTurnedDepth = 1024;
 /// Rows of x that pass by the blocks at once: they stay in the shared cache.
 constexpr int64_t kRowsAtOnce = 1024;
 
-/// Of weights that few rows are multiplied with at once.
+/// Bytes of weights that few rows are multiplied with at once.
 constexpr int64_t kFewBytes = 512 << 10;
 
-/// Of widened weights that oneDNN multiplies without panels.
+/// Bytes of widened weights that oneDNN multiplies without panels.
 constexpr int64_t kPlainBytes = 8 << 20;
 
 /// Columns of a block of weights [k, n], at least, and the longest sum that
@@ -620,7 +620,7 @@ Status GemmEngine::Impl::runRows(const Call &call, int64_t each, int64_t from,
                          call.y_stride, adds);
   };
   parallelItems(blocks, [&](int64_t item, int64_t worker) {
-    // Of one size, so that none is small.
+    // Blocks have one size, so that none is small.
     int64_t first = m * item / blocks, last = m * (item + 1) / blocks;
     Status status = run(first, last - first, worker);
     if (!status.ok())

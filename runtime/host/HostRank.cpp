@@ -96,7 +96,7 @@ Status HostRank::prepare(int64_t index) {
   EntryMemory &memory = entries[index];
   if (memory.ready)
     return {};
-  // Where other ranks can read it: a collective may.
+  // The buffer lies where other ranks can read it, as a collective may.
   auto grow = [&](Buffer &buffer, int64_t bytes) -> Status {
     if (bytes <= buffer.size())
       return {};

@@ -27,7 +27,7 @@ struct HostFunctions {
 
 namespace tprt {
 
-/// What a library's function keeps between its calls on one rank.
+/// The state that a library's function keeps between its calls on one rank.
 class Engine {
 public:
   virtual ~Engine() = default;

@@ -73,7 +73,7 @@ int64_t PagedDecode::floats() const {
          workers() * ownFloats();
 }
 
-/// Of the first query of KV head `head`.
+/// The record of the first query of KV head `head`.
 float *PagedDecode::recordOf(int64_t index, int64_t split, int64_t head) const {
   int64_t queries = segments[index].count * step.sharing();
   return records +
@@ -98,7 +98,7 @@ int64_t PagedDecode::listCells(const Segment &segment, int64_t split,
   return listed;
 }
 
-/// Which of the listed cells each query sees.
+/// Finds which of the listed cells each query sees.
 void PagedDecode::findSeen(const Segment &segment, int64_t count,
                            const Own &own) const {
   const int32_t *begin = own.positions, *end = begin + count;
@@ -112,8 +112,8 @@ void PagedDecode::findSeen(const Segment &segment, int64_t count,
   }
 }
 
-/// What is added to the scores of the listed cells, for each query head of KV
-/// heads [head, head + heads); zero behind them.
+/// Lists the bias of the listed cells' scores, for each query head of KV heads
+/// [head, head + heads); zero behind them.
 void PagedDecode::listBias(int64_t head, int64_t heads, int64_t count,
                            const Own &own) const {
   float *line = own.bias;

@@ -40,7 +40,7 @@ struct PagedStep {
   int64_t sharing() const { return a.qHeads / a.kvHeads; }
   int64_t headBytes() const { return a.headSize * typeBytes(a.cacheType); }
   int64_t valueBytes() const { return a.valueSize * typeBytes(a.cacheType); }
-  /// Of a cell, keys and values.
+  /// Bytes of a cell, keys and values.
   int64_t cellBytes() const { return a.kvHeads * (headBytes() + valueBytes()); }
   /// Bytes to a query, and to its result.
   int64_t queryAt(int64_t token, int64_t head) const {
@@ -91,7 +91,7 @@ public:
   void run(float *scratch);
 
 private:
-  /// Where a worker has what is its own.
+  /// The buffers of a worker.
   struct Own {
     int64_t *cells, *valueCells;
     int32_t *positions, *first, *last;
@@ -123,7 +123,7 @@ private:
   const bool isDirect =
       padded == step.a.headSize && paddedValue == step.a.valueSize;
   std::vector<Segment> segments;
-  /// Of each segment, and past the last: its pieces among all, its records.
+  /// The first piece and record of each segment, and past the last.
   std::vector<int64_t> firstSplit{0}, firstRecord{0};
   int64_t rows = 0;  ///< queries of a KV head, at most
   int64_t bytes = 0; ///< of keys and values
@@ -170,7 +170,8 @@ private:
   std::vector<Tile> tiles;
   const int64_t blockFloats =
       alignUp(attentionScratch(step.a.headSize, padded), 16);
-  /// Of a worker: a block of queries, and rows of a block of keys or values.
+  /// The floats of a worker: a block of queries, and rows of a block of keys or
+  /// values.
   const int64_t ownFloats =
       blockFloats +
       alignUp(kKeyBlock * std::max(step.a.headSize, step.a.valueSize), 16);

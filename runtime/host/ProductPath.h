@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which of the ways of Gemm.cpp a kind of processor takes: a table, measured by
+// The way of Gemm.cpp that a kind of processor takes: a table, measured by
 // benchmarks/run under each of oneDNN's limits. Having an instruction is no
 // reason to use it: bf16 dot products at half the rate of f32's multiplications
 // lose against blocks that are widened in a worker's cache.

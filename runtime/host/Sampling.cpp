@@ -5,8 +5,6 @@
 //
 // One pass over a row's logits in chunks, most of which hold nothing that is
 // among the best and nothing that wins the draw: the largest of a chunk tells.
-// Scores are in f64 and compiled once, for the lowest CPU level, so that every
-// machine and the generator's own sampler have the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,31 +12,13 @@
 
 #include "../support/Candidates.h"
 #include "../support/Parallel.h"
-#include "../support/Simd.h"
 
 using namespace tprt;
 
 namespace {
 
-constexpr int64_t kCandidates = TPRT_RECORD_CANDIDATES, kChunk = 256;
+constexpr int64_t kCandidates = TPRT_RECORD_CANDIDATES, kChunk = Draw::kChunk;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// How a row draws.
-struct Draw {
-  float temperature;
-  uint64_t seed;
-  uint32_t position;
-
-  bool isRandom() const { return temperature > 0; }
-  double scale() const { return isRandom() ? 1 / double(temperature) : 1; }
-  double score(double logit, uint32_t word) const {
-    return logit * scale() + gumbel(word);
-  }
-  double score(double logit, int64_t token) const {
-    return isRandom() ? score(logit, philox(seed, uint32_t(token), position))
-                      : logit;
-  }
-};
 
 /// One block of one row.
 class Record {
@@ -49,7 +29,6 @@ public:
 
 private:
   void keepBest(int64_t begin, int64_t end);
-  void drawFrom(int64_t begin, int64_t end, float largest);
   double sum(double scale, float maximum) const;
 
   const float *logits;
@@ -57,36 +36,13 @@ private:
   const Draw &draw;
   Candidate best[kCandidates]; ///< a heap, the worst in front
   int64_t size = 0;
-  Candidate drawn{-kInfinity, -1};
-  float drawnLogit = -std::numeric_limits<float>::infinity();
+  Draw::Winner drawn;
 };
 
 void Record::keepBest(int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)
     if (std::isfinite(logits[i]))
       tprt::keepBest(best, size, kCandidates, {logits[i], first + i});
-}
-
-void Record::drawFrom(int64_t begin, int64_t end, float largest) {
-  // What a Gumbel number must exceed, and what its word may be at most: the
-  // share 1 - exp(-exp(-least)) of them is less than exp(-least), and a little
-  // more, as this is rounded.
-  double least = drawn.value - double(largest) * draw.scale();
-  double most = std::exp(-least) * 0x1p32 * (1 + 1e-9) + 1;
-  uint32_t words[kChunk], highest = uint32_t(std::min(most, 0x1p32 - 1));
-  if (most < 1.5)
-    return;
-  simd().randomWords(draw.seed, uint32_t(first + begin), draw.position,
-                     end - begin, words);
-  for (int64_t i = begin; i < end; ++i) {
-    if (words[i - begin] > highest || std::isinf(logits[i]))
-      continue;
-    double score = draw.score(double(logits[i]), words[i - begin]);
-    if (score > drawn.value || drawn.token < 0) {
-      drawn = {score, first + i};
-      drawnLogit = logits[i];
-    }
-  }
 }
 
 double Record::sum(double scale, float maximum) const {
@@ -110,8 +66,8 @@ void Record::write(float *out) {
     maximum = largest <= maximum ? maximum : largest;
     if (size < kCandidates || largest > best[0].value)
       keepBest(begin, end);
-    if (draw.isRandom() && std::isfinite(largest))
-      drawFrom(begin, end, largest);
+    if (draw.isRandom())
+      draw.among(logits + begin, end - begin, first + begin, largest, drawn);
   }
   std::sort(best, best + size);
   for (int64_t i = 0; i < kCandidates; ++i) {
@@ -123,15 +79,13 @@ void Record::write(float *out) {
   bool isSame = draw.scale() == 1;
   out[TPRT_RECORD_TEMPERED_SUM] =
       isSame ? out[TPRT_RECORD_SUM] : float(sum(draw.scale(), maximum));
-  if (!draw.isRandom() && size) {
-    drawn = best[0];
-    drawnLogit = out[0];
-  }
-  out[TPRT_RECORD_DRAWN_LOGIT] = drawnLogit;
-  out[TPRT_RECORD_DRAWN_TOKEN] = float(drawn.token);
+  if (!draw.isRandom() && size)
+    drawn = {best[0], out[0]};
+  out[TPRT_RECORD_DRAWN_LOGIT] = drawn.logit;
+  out[TPRT_RECORD_DRAWN_TOKEN] = float(drawn.score.token);
 }
 
-/// What a row asks for.
+/// The limits that a row asks for.
 struct Limits {
   int32_t topK;
   float topP, minP;

@@ -24,7 +24,7 @@ namespace tprt {
 struct Inspected {
   std::string path;
   int64_t bytes;
-  /// What ranks compare at the start of a run.
+  /// The checksum that ranks compare at the start of a run.
   uint64_t checksum;
   std::vector<std::pair<std::string, int64_t>> sections; ///< name, bytes
   std::string manifestText;
@@ -39,7 +39,7 @@ struct HeldMemory {
 };
 HeldMemory heldMemory(const Inspected &artifact);
 
-/// What it is, for people.
+/// Its description, for people.
 std::string describe(const Inspected &artifact);
 /// `{artifact, memory, manifest}`, the manifest as docs/RuntimeABI.md has it.
 std::string describeAsJson(const Inspected &artifact);

@@ -55,7 +55,7 @@ void tprt::noteDefaults(const Manifest &manifest,
 }
 
 namespace {
-/// What a prompt has become so far.
+/// The answer to a prompt so far.
 struct Answer {
   json ids = json::array(), logProbabilities = json::array();
   const char *finish = "interrupted";

@@ -102,7 +102,7 @@ Status readInput(const Manifest &manifest, const std::string &text,
     return {};
   }
   auto found = tensors.find(isNpy ? "" : name);
-  // Of an entry's own input, by its name alone too.
+  // An entry's own input is known by its name alone too.
   for (const Entry &entry : manifest.entries)
     if (found == tensors.end() && name.starts_with(entry.name + "."))
       found = tensors.find(name.substr(entry.name.size() + 1));
@@ -264,8 +264,8 @@ Status resultFiles(Options &options, std::vector<std::string> &results) {
   return {};
 }
 
-/// What the command line asks for, in `code`; errors that ranks in other
-/// processes have printed are not returned again.
+/// Does what the command line asks for; `code` is the exit code. Errors that
+/// ranks in other processes have printed are not returned again.
 Status execute(Options &options, char **argv, int &code) {
   std::vector<std::string> results;
   TPRT_TRY(resultFiles(options, results));
@@ -310,8 +310,7 @@ Status execute(Options &options, char **argv, int &code) {
     Plan plan = session->plan();
     TPRT_TRY(session->checkMemory(plan.ranks));
     TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
-    code = runLocalRanks(segment, argv, plan.describe, plan.silenceSeconds,
-                         isLong);
+    code = runLocalRanks(segment, argv, plan.describe, isLong);
     return {};
   }
   if (isLong && process && process->rank != 0)
@@ -462,7 +461,7 @@ void addTrainOptions(CLI::App &app, Options &options) {
   value(std::string(), "order", "of the rows: shuffle (default) or sequential");
 }
 
-/// What a run has, whatever it runs.
+/// Options of every run.
 void addRunOptions(CLI::App &app, Options &options) {
   app.add_option("artifact", options.artifact, "the program (.tpa)")
       ->required();
@@ -533,7 +532,7 @@ void refuseMistakes(CLI::App &app) {
   });
 }
 
-/// Of draws, and of the order of the rows.
+/// The seed of draws, and of the order of the rows.
 void addSeed(CLI::App &app, Options &options) {
   app.add_option_function<uint64_t>(
          "--seed",

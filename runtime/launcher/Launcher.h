@@ -24,11 +24,10 @@ int launch(int argc, char **argv);
 
 /// Runs this program with the same arguments as every rank of `segment`, and
 /// waits until all have ended. Returns the exit code of the run; failures have
-/// been printed. A rank that gives no sign of life for `silenceSeconds` is
-/// lost. With `isInterruptible` rank 0 is told of the first of kEndSignals, and
-/// ends the run; a second one ends all ranks at once.
+/// been printed. With `isInterruptible` rank 0 is told of the first of
+/// kEndSignals, and ends the run; a second one ends all ranks at once.
 int runLocalRanks(const Segment &segment, char **argv, const Describe &describe,
-                  double silenceSeconds, bool isInterruptible);
+                  bool isInterruptible);
 
 /// Signals after which a long run saves and ends in order: Ctrl-C; what Slurm,
 /// Kubernetes, systemd and torchrun send; a terminal that is closed; and what

@@ -3,8 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranks report failures themselves. The launcher knows better than they how
-// a process ended, and ends those that cannot end themselves: frozen ones. If
+// The ranks report failures themselves, and each other's: one that is frozen is
+// named by those that are not. The launcher knows better than they how a
+// process ended, and after a failure ends those that cannot end themselves. If
 // the launcher is killed, the kernel kills its ranks.
 //
 //===----------------------------------------------------------------------===//
@@ -76,9 +77,8 @@ private:
 class LocalRanks {
 public:
   LocalRanks(const Segment &segment, const Describe &describe,
-             double silenceSeconds, bool isInterruptible)
-      : segment(segment), describe(describe),
-        watcher(segment, -1, silenceSeconds), isInterruptible(isInterruptible),
+             bool isInterruptible)
+      : segment(segment), describe(describe), isInterruptible(isInterruptible),
         processes(size_t(segment.ranks()), 0) {}
 
   /// Starts all of them, or none.
@@ -98,12 +98,10 @@ private:
   void endBy(int signal) const;
   void heedSignal();
   void note(int64_t rank, int status);
-  void look();
   void hurry();
 
   const Segment &segment;
   const Describe &describe;
-  Watcher watcher;
   bool isInterruptible;
   int askedBy = 0; ///< the signal that rank 0 was told of, or 0
   Clock::time_point askedAt;
@@ -182,17 +180,6 @@ void LocalRanks::note(int64_t rank, int status) {
                  long(rank), how.c_str(), lastSeen(rank).c_str());
 }
 
-/// For ranks that are lost.
-void LocalRanks::look() {
-  auto loss = watcher.look();
-  if (!loss || segment.failure())
-    return;
-  Failure failure = lossOf(*loss, lastSeen(loss->rank));
-  if (segment.fail(failure) && alive == 1)
-    std::fprintf(stderr, "tp-run: error: %s\n",
-                 failure.status.message().c_str());
-}
-
 /// Once the run has failed: who is frozen cannot report, and once the others
 /// have, nobody is waited for.
 void LocalRanks::hurry() {
@@ -232,7 +219,6 @@ int LocalRanks::wait() {
           processes[rank] != 0 &&
           waitpid(processes[rank], &status, WNOHANG) == processes[rank])
         note(rank, status);
-    look();
     hurry();
     if (alive > 0)
       usleep(10'000);
@@ -244,11 +230,10 @@ int LocalRanks::wait() {
 } // namespace
 
 int tprt::runLocalRanks(const Segment &segment, char **argv,
-                        const Describe &describe, double silenceSeconds,
-                        bool isInterruptible) {
-  // Where it is ignored, ended ranks cannot be waited for.
+                        const Describe &describe, bool isInterruptible) {
+  // Ended ranks cannot be waited for while it is ignored.
   signal(SIGCHLD, SIG_DFL);
   EndSignals signals;
-  LocalRanks ranks(segment, describe, silenceSeconds, isInterruptible);
+  LocalRanks ranks(segment, describe, isInterruptible);
   return ranks.start(argv) ? ranks.wait() : 1;
 }

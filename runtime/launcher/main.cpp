@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/// Whatever is opened must not become standard input, output or error.
+/// Files opened later must not become standard input, output or error.
 static void openStandardFiles() {
   for (int fd = 0; fd < 3; ++fd)
     if (fcntl(fd, F_GETFD) < 0)

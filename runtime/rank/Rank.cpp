@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What ranks on hosts and on devices have in common.
+// The common part of ranks on hosts and on devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +76,7 @@ tprt_rank::Memory tprt_rank::planned(const std::vector<bool> &chosen) const {
       continue;
     const Entry &entry = manifest.entries[i];
     int64_t values = layout.entries[i].bytes;
-    // What is held whichever runs.
+    // Memory that is held whichever entry runs.
     m.stated = std::max(m.stated, entry.peakBytes - entry.arenaBytes -
                                       entry.commBytes - values);
     m.values += values;

@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What compiled code knows as tprt_rank: a rank's memory, parameters and
+// Compiled code knows a rank as tprt_rank: its memory, parameters and
 // communicators, and the functions that the compiled step calls. What executes
-// them is the host (HostRank.h) or a device (CudaRank.h). A rank is
-// used by one thread.
+// them is the host (HostRank.h) or a device (CudaRank.h). A rank is used by one
+// thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@
 
 namespace tprt {
 
-/// What the artifact holds beside the manifest. Belongs to the session.
+/// The artifact's sections beside the manifest. The session owns them.
 struct Program {
   const tprt_program *steps = nullptr;
   std::string_view constants;
@@ -33,7 +33,7 @@ struct Program {
   std::map<std::string, std::string_view> kernels;
 };
 
-/// Where a rank's states, inputs and outputs lie, in one block of memory.
+/// The layout of a rank's states, inputs and outputs in one block of memory.
 struct ValueLayout {
   explicit ValueLayout(const Manifest &manifest);
 
@@ -84,23 +84,24 @@ public:
     return values + layout.entries[size_t(entry)].outputs[size_t(i)];
   }
 
-  /// Of this rank, in bytes.
+  /// Memory of this rank, in bytes.
   struct Memory {
     int64_t parameters, arenaStated, arenaUsed, commStated, commUsed, scratch,
         values, states;
     int64_t stated; ///< the compiler's peak
-    /// Of a device alone: what the runtime allocated in all; what was in use
-    /// when it began (the driver's context, and others on the device); and what
-    /// the communication library took.
+    /// Memory of a device alone: what the runtime allocated in all; what was in
+    /// use when it began (the driver's context, and others on the device); and
+    /// what the communication library took.
     int64_t allocated, context, communicators;
-    /// Of `scratch`: what products and collectives need beside the plan.
+    /// The part of `scratch` that products and collectives need beside the
+    /// plan.
     int64_t workspace;
     int64_t peak() const {
       return parameters + arenaUsed + commUsed + scratch + values + states;
     }
   };
   virtual Memory memory() const = 0;
-  /// What the device took for the entry's steps; null on the host.
+  /// Times of the entry's steps on the device; null on the host.
   virtual const tprt::StepTimes *deviceTimes(int64_t entry) const {
     return nullptr;
   }
@@ -120,8 +121,8 @@ protected:
   /// Runs the entry's code with a function table.
   tprt::Status call(int64_t entry, const tprt_api &table,
                     const tprt_step_args &args);
-  /// What the compiler says of these entries together, inputs and outputs of
-  /// each among it.
+  /// The compiler's figures for these entries together, inputs and outputs of
+  /// each among them.
   Memory planned(const std::vector<bool> &chosen) const;
   /// Writes the initial value of a state to host memory.
   tprt::Status initialise(const tprt::State &state,

@@ -81,7 +81,7 @@ struct StepTimes {
 
   void add(double seconds);
   std::vector<double> inOrder() const;
-  /// Of those kept: that which a part `q` of them does not exceed.
+  /// The quantile `q` of those kept.
   double quantile(double q) const;
   double median() const { return quantile(0.5); }
 };

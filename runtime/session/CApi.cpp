@@ -54,7 +54,7 @@ takeTensors(const char *what, const tprt_tensor *tensors, int64_t count) {
   return bindings;
 }
 
-/// What a caller gives or gets: all but the states.
+/// Values that a caller gives or gets: all but the states.
 template <typename Value>
 static std::vector<const Value *> callersOf(const tprt_session *session,
                                             int64_t entry,

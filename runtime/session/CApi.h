@@ -37,9 +37,9 @@ int32_t guard(std::string &error, Body body) {
   return keepError(error, caught(body));
 }
 
-/// Of something that `owner` has opened. A child that was forked has the memory
-/// of its parent and none of the threads: whatever waits for one would wait for
-/// ever, and what is given back would be the parent's.
+/// Whether this process is a forked child of `owner`, which opened something. A
+/// child has the memory of its parent and none of the threads: whatever waits
+/// for one would wait for ever, and what is given back would be the parent's.
 inline bool isForked(pid_t owner) { return getpid() != owner; }
 inline Status checkProcess(pid_t owner, const char *what) {
   if (!isForked(owner))
@@ -52,8 +52,8 @@ inline Status checkProcess(pid_t owner, const char *what) {
                    "multiprocessing's method 'spawn')");
 }
 
-/// Of a session's function. What body throws goes wrong on this rank alone: the
-/// others are told.
+/// Runs the body of a session's function. What it throws goes wrong on this
+/// rank alone: the others are told.
 template <typename Body>
 int32_t guard(tprt_session *session, Body body) {
   Status status = checkProcess(session->process, "session");

@@ -29,8 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 /// How long ranks may take to come back after one of them failed.
 constexpr double kGraceSeconds = 2;
-/// Three years: clocks count nanoseconds in 64 bits.
-constexpr double kLongestTimeout = 1e8;
 constexpr const char *kStep = "the step, its entry and its outputs";
 
 void Session::Close::operator()(Session *session) const {
@@ -229,7 +227,8 @@ Status Session::checkMemory(int64_t ranks) const {
       " on this host; ", manifest_.smallerCache(needed - limit));
 }
 
-/// What each rank of this process computes on, beside the others of its host.
+/// The cores that each rank of this process computes on, beside the others of
+/// its host.
 Expected<std::vector<CoreShare>> Session::coreShares() {
   json mine = {net::hostIdentity(), ownCores()};
   std::vector<std::string> all(size_t(manifest_.mesh.size()), mine.dump());
@@ -283,8 +282,8 @@ Session::gather(const std::function<std::string(const tprt_rank &)> &mine) {
   return processes() ? backend_->channel()->gather(blobs[0]) : blobs;
 }
 
-/// What was not said of the limits of waits follows from the environment and
-/// from the others.
+/// Limits of waits that were not given follow from the environment and from the
+/// other limits.
 Status Session::settleLimits() {
   if (!options.startSeconds) {
     TPRT_ASSIGN(options.startSeconds,
@@ -326,8 +325,7 @@ Expected<Session::Owner> Session::open(const std::string &artifact,
 
 Plan Session::plan() const {
   return {manifest_.mesh.size(), sharedBytes(),
-          [this](CallSite site) { return describe(site); },
-          *options.silenceSeconds};
+          [this](CallSite site) { return describe(site); }};
 }
 
 Expected<int64_t> Session::entry(const std::string &name) const {
@@ -380,7 +378,8 @@ Status Session::loadWeights(const std::string &spec,
                             const std::string &states) {
   if (loaded)
     return userError("the weights are loaded already");
-  // What openWeights adds is of these files alone: others may be given next.
+  // Templates that openWeights adds are of these files alone: others may be
+  // given next.
   auto parameters = manifest_.parameters;
   auto before = manifest_.states;
   Status status = readWeights(spec, states);
@@ -525,16 +524,6 @@ Status Session::resetStates() {
     return userError("no weights are loaded");
   statesReady = false;
   return prepareStates();
-}
-
-Expected<std::string> Session::fromRoot(const std::string &bytes) {
-  if (!processes())
-    return bytes;
-  backend_->limitWaits(kLongestTimeout);
-  auto all = backend_->channel()->exchange(root() ? bytes : "");
-  backend_->limitWaits(options.timeoutSeconds);
-  TPRT_TRY(all.status());
-  return std::move(all->front());
 }
 
 void Session::abort(const Status &status) {

@@ -20,6 +20,9 @@
 
 namespace tprt {
 
+/// Three years: clocks count nanoseconds in 64 bits.
+inline constexpr double kLongestTimeout = 1e8;
+
 struct SessionOptions {
   /// Empty: the first of the table that can run the program.
   std::string backend;
@@ -35,22 +38,22 @@ struct SessionOptions {
   /// Ranks that stand still, as under a debugger, are waited for without limit.
   bool allowStops = false;
   bool timeline = false;
-  /// Of a program that is nothing but its ranks: its place among those that a
-  /// launcher started, which chooses a backend where none is named.
+  /// Given by a program that is nothing but its ranks: its place among those
+  /// that a launcher started, which chooses a backend where none is named.
   std::optional<ProcessInfo> process;
-  /// Where ranks are processes: what becomes of this one when any rank fails.
+  /// The actions of this process when any rank fails, where ranks are
+  /// processes.
   std::shared_ptr<const Policy> policy;
   /// Runs this rank alone, whatever the backend: collectives are left out and
   /// outputs() is refused.
   std::optional<int64_t> onlyRank;
 };
 
-/// What a launcher of ranks must know of a program.
+/// The facts of a program that a launcher of ranks must know.
 struct Plan {
   int64_t ranks;
   int64_t sharedBytes; ///< at most, per rank: buffers that others may read
   std::function<std::string(CallSite)> describe;
-  double silenceSeconds; ///< after which a rank is lost
 };
 
 /// A tensor in the caller's memory, for the time of a call.
@@ -60,6 +63,15 @@ struct Binding {
   Shape shape;
   char *data;
   int64_t bytes;
+
+  /// Elements at `data`, as many as the shape says.
+  template <typename T>
+  static Binding of(std::string_view name, FileType type, Shape shape,
+                    T *data) {
+    int64_t bytes = elementCount(shape) * int64_t(sizeof(T));
+    return {name, type, std::move(shape), reinterpret_cast<char *>(data),
+            bytes};
+  }
 };
 
 /// Once a rank is lost, or any rank fails where ranks are processes, all calls
@@ -80,7 +92,7 @@ public:
                               const SessionOptions &options);
   /// The backend that the options ask for, or that suits the artifact.
   const BackendRow &backend() const { return *backendRow; }
-  /// Of a loaded session, which the plan must not outlive.
+  /// The plan of a loaded session, which it must not outlive.
   Plan plan() const;
   /// An error if the machine has too little memory for so many ranks: said
   /// before weights are read, and before the system ends a
@@ -102,7 +114,8 @@ public:
   /// The layers of a stack are one tensor: `{i}` in the name is a star. One of
   /// a checkpoint's own names gets `weight:` in front.
   static std::string stateTensor(const State &state);
-  /// What loadWeights has read; null if no state begins with a parameter.
+  /// The checkpoint that loadWeights has read; null if no state begins with a
+  /// parameter.
   const Weights *checkpoint() const { return weights ? &*weights : nullptr; }
 
   /// The entry for inputs of these shapes: see tprt::chooseEntry.
@@ -137,9 +150,9 @@ public:
   /// Writes outputs of the entry's last step, as step does.
   Status read(int64_t entry, const std::vector<Binding> &outputs);
 
-  /// What this rank says of a step that it cannot take part in: the others,
-  /// where they are processes, must not wait for it. If all refuse, nothing has
-  /// happened. Returns the status.
+  /// Declines a step that this rank cannot take part in: the others, where they
+  /// are processes, must not wait for it. If all refuse, nothing has happened.
+  /// Returns the status.
   Status refuse(const Status &status);
 
   /// Writes the states named to where the caller wants them, as step does
@@ -154,10 +167,14 @@ public:
   /// Gives every state its initial value again.
   Status resetStates();
 
-  /// Rank 0's bytes, on every rank; `bytes` of the others are not used. All
-  /// ranks call it. Where they are processes, the others wait for rank 0
-  /// without limit, as long as it lives.
-  Expected<std::string> fromRoot(const std::string &bytes);
+  /// From now until endLead rank 0 alone decides what runs: where ranks are
+  /// processes, its calls of step, read, state and peakBytes are sent to the
+  /// others, which are in follow().
+  void lead() { isLeading = processes() && root(); }
+  Status endLead();
+  /// Makes the calls that rank 0 sends, until its endLead. The time between
+  /// calls is not limited while rank 0 lives.
+  Status follow();
 
   /// Whether this process gets results: all do but ranks that are processes
   /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
@@ -182,8 +199,8 @@ public:
   /// One JSON object: load seconds and bytes, step seconds, memory per rank;
   /// and `generation`, another one, if given.
   Expected<std::string> stats(const std::string &generation = "");
-  /// Of all processes together. Called by all ranks; 0 on those that get no
-  /// results.
+  /// Peak resident bytes of all processes together. Called by all ranks; 0 on
+  /// those that get no results.
   Expected<int64_t> peakBytes();
   /// The Chrome trace of the steps so far, of the last ones if there are many.
   Expected<std::string> timeline();
@@ -225,6 +242,16 @@ private:
                              std::vector<const void *> local, tprt_type type,
                              char *to);
   bool processes() const { return backend_ && backend_->channel(); }
+  /// A call of rank 0 that the others repeat.
+  struct Call {
+    enum Kind : int64_t { Step, Read, State, PeakBytes, End } kind;
+    int64_t index = 0, first = 0, rows = 0; ///< an entry, or rows of a state
+  };
+  /// Sends the call, if this rank leads.
+  Status tell(const Call &call, const std::vector<Binding> &inputs = {},
+              const std::vector<Binding> &outputs = {});
+  /// Rank 0's bytes, on every rank that is a process.
+  Expected<std::string> fromRoot(const std::string &bytes = "");
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
   Expected<std::vector<std::string>>
   gather(const std::function<std::string(const tprt_rank &)> &mine);
@@ -250,7 +277,7 @@ private:
   std::vector<InputValues> movedInputs;
   /// Entries and inputs that setInput set by both names.
   std::set<std::pair<int64_t, size_t>> ownInputs;
-  bool loaded = false, statesReady = false;
+  bool loaded = false, statesReady = false, isLeading = false;
   /// Kept if a state begins with a parameter: it may be reset.
   std::optional<Weights> weights;
   Status left; ///< why a thread was left behind, if one was

@@ -40,7 +40,7 @@ static json describeSteps(const StepTimes &times, const StepTimes *onDevice) {
   return steps;
 }
 
-/// What a rank tells of itself.
+/// The figures of one rank.
 static json describeRank(const tprt_rank &rank, bool onDevice) {
   const tprt_rank::Memory m = rank.memory();
   json row = {{"peak_bytes", m.peak()},
@@ -98,6 +98,7 @@ Expected<std::string> Session::stats(const std::string &generation) {
 }
 
 Expected<int64_t> Session::peakBytes() {
+  TPRT_TRY(tell({Call::PeakBytes}));
   TPRT_ASSIGN(auto blobs, gather([](const tprt_rank &) {
                 return std::to_string(processPeak());
               }));

@@ -108,7 +108,7 @@ Status Session::checkInputs(int64_t index) {
   return {};
 }
 
-/// Of all outputs, whether it is at one of the places.
+/// Says of each output whether it is at one of the places.
 static std::vector<bool> chosenOf(const Entry &entry,
                                   const std::vector<size_t> &places) {
   std::vector<bool> chosen(entry.outputs.size());
@@ -183,6 +183,7 @@ Status Session::write(int64_t index, const std::vector<Binding> &outputs,
 
 Status Session::step(int64_t index, const std::vector<Binding> &inputs,
                      const std::vector<Binding> &outputs) {
+  TPRT_TRY(tell({Call::Step, index}, inputs, outputs));
   const Entry &entry = manifest_.entries[size_t(index)];
   auto &values = this->inputs[size_t(index)];
   values.assign(values.size(), std::nullopt);
@@ -195,6 +196,7 @@ Status Session::step(int64_t index, const std::vector<Binding> &inputs,
 }
 
 Status Session::read(int64_t index, const std::vector<Binding> &outputs) {
+  TPRT_TRY(tell({Call::Read, index}, {}, outputs));
   TPRT_ASSIGN(auto places, placesOf(index, outputs));
   auto chosen = chosenOf(manifest_.entries[size_t(index)], places);
   TPRT_TRY(onRanks([=, this](int64_t rank) {
@@ -203,7 +205,7 @@ Status Session::read(int64_t index, const std::vector<Binding> &outputs) {
   return write(index, outputs, places);
 }
 
-/// Where the ranks of this process have an output.
+/// The addresses of an output on the ranks of this process.
 std::vector<const void *> Session::outputsHere(int64_t index,
                                                size_t place) const {
   std::vector<const void *> at;
@@ -315,6 +317,7 @@ Status Session::readStates(const std::vector<Binding> &states) {
 
 Expected<std::optional<HostTensor>> Session::state(int64_t index, int64_t first,
                                                    int64_t rows) {
+  TPRT_TRY(tell({Call::State, index, first, rows}));
   TPRT_TRY(expectStates());
   State part = manifest_.states[index];
   int64_t offset = 0;

@@ -3,9 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What sampling from records and from logits have in common. Not in Simd.h:
-// both must have the same bits, so it is compiled for the lowest CPU level
-// alone.
+// The common part of sampling from records and from logits. Both must have the
+// same bits, so it is compiled for the lowest CPU level alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,6 +69,51 @@ inline float findLargest(const float *x, int64_t count) {
   return anyBad ? std::numeric_limits<float>::quiet_NaN()
                 : *std::max_element(largest, largest + kLanes);
 }
+
+/// How one token is drawn.
+struct Draw {
+  float temperature; ///< 0: the largest logit wins
+  uint64_t seed;
+  uint32_t position;
+
+  struct Winner {
+    Candidate score{-std::numeric_limits<double>::infinity(), -1};
+    float logit = -std::numeric_limits<float>::infinity();
+  };
+  /// The most tokens of one call of among().
+  static constexpr int64_t kChunk = 256;
+
+  bool isRandom() const { return temperature > 0; }
+  double scale() const { return isRandom() ? 1 / double(temperature) : 1; }
+  double score(double logit, int64_t token) const {
+    return isRandom() ? logit * scale() +
+                            gumbel(philox(seed, uint32_t(token), position))
+                      : logit;
+  }
+  /// Draws randomly among `count` tokens from `first` on, whose largest logit
+  /// is `largest`, and keeps the winner of all calls.
+  void among(const float *logits, int64_t count, int64_t first, float largest,
+             Winner &winner) const {
+    if (!std::isfinite(largest))
+      return;
+    // A Gumbel number must exceed `least`, so its word is at most `most`: the
+    // share 1 - exp(-exp(-least)) of them is less than exp(-least), and a
+    // little more, as this is rounded.
+    double least = winner.score.value - double(largest) * scale();
+    double most = std::exp(-least) * 0x1p32 * (1 + 1e-9) + 1;
+    uint32_t words[kChunk], highest = uint32_t(std::min(most, 0x1p32 - 1));
+    if (most < 1.5)
+      return;
+    simd().randomWords(seed, uint32_t(first), position, count, words);
+    for (int64_t i = 0; i < count; ++i) {
+      if (words[i] > highest || std::isinf(logits[i]))
+        continue;
+      double score = double(logits[i]) * scale() + gumbel(words[i]);
+      if (score > winner.score.value || winner.score.token < 0)
+        winner = {{score, first + i}, logits[i]};
+    }
+  }
+};
 
 } // namespace tprt
 

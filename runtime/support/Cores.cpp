@@ -39,7 +39,7 @@ void tprt::runOn(const CoreList &cores) {
   CPU_ZERO(&set);
   for (int core : cores)
     CPU_SET(core, &set);
-  // Where it is not allowed the threads run as before.
+  // If it is not allowed the threads run as before.
   if (!cores.empty())
     sched_setaffinity(0, sizeof(set), &set);
 }

@@ -36,13 +36,13 @@ int64_t memoryLimit(const std::string &root = "");
 /// The cores of each NUMA node, without nodes that have none.
 std::vector<CoreList> numaNodes(const std::string &root = "");
 
-/// What one rank computes on.
+/// The threads and cores of one rank.
 struct CoreShare {
   int threads = 1;
   CoreList cores; ///< empty: wherever the process may run
 };
-/// Of rank `self` of a host, whose ranks have these masks: launchers give all
-/// ranks the same, or each its own.
+/// The share of rank `self` of a host, whose ranks have these masks: launchers
+/// give all ranks the same, or each its own.
 CoreShare shareOf(const std::vector<CoreList> &masks, size_t self,
                   const std::string &root = "");
 /// Keeps the calling thread, and those that it starts, on these cores.

@@ -35,7 +35,7 @@ static char *mapAt(int64_t page, int64_t bytes, int flags, int fd) {
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED)
     return nullptr;
-  // What lies outside the alignment is given back.
+  // Pages outside the alignment are given back.
   char *begin = static_cast<char *>(space);
   char *start = reinterpret_cast<char *>(alignUp(int64_t(space), page));
   if (start != begin)
@@ -153,7 +153,7 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
   namespace fs = std::filesystem;
   OutputFile out;
   std::error_code error;
-  // Of a link the file that it leads to is replaced.
+  // If it is a link, the file that it leads to is replaced.
   fs::path target = path;
   for (int i = 0; i < 40 && fs::is_symlink(fs::symlink_status(target, error));
        ++i)

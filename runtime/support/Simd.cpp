@@ -497,7 +497,7 @@ void alongBias(const AttentionBias &bias, int64_t head, int64_t query,
   });
 }
 
-/// What a row of scores becomes before anything is hidden.
+/// Scales and caps a row of scores, before anything is masked.
 template <typename Block>
 void shapeScores(const Block &b, int64_t head, int64_t query, int64_t base,
                  int64_t keys, float *scores) {

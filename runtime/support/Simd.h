@@ -25,7 +25,7 @@ namespace tprt {
 constexpr int64_t kQueryBlock = 48;
 constexpr int64_t kKeyBlock = 128;
 
-/// What is added to scores: element (head, query, key) at head*headStride +
+/// A bias of the scores: element (head, query, key) at head*headStride +
 /// query*queryStride + key, or null.
 struct AttentionBias {
   const void *data = nullptr;

@@ -84,7 +84,7 @@ struct Cells {
   const char *now[Streams];
   int64_t ahead = aheadBytes(1024, 0);
 
-  /// Of cells that are `offsets` from `base`.
+  /// The cells are `offsets` from `base`.
   Cells(const CacheBlock &b, const char *base, const int64_t *offsets,
         int64_t i) {
     for (int64_t k = 0; k < Streams; ++k)

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the loops of Simd.cpp are written in: a vector as wide as the level has
+// The vocabulary of the loops in Simd.cpp: a vector as wide as the level has
 // them, its loads from every float type, and sums over its lanes. Included by
 // Simd.cpp and its parts alone; static, as they are.
 //

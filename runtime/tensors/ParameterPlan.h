@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of a rank, whichever device computes: a table that is read as an embedding
-// and as a head is held once.
+// The plan is the same whichever device computes: a table that is read as an
+// embedding and as a head is held once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@
 
 namespace tprt {
 
-/// Where the parameters of a rank lie: one block of memory, each distinct
-/// tensor once, however many templates name it.
+/// The layout of a rank's parameters: one block of memory, each distinct tensor
+/// once, however many templates name it.
 struct ParameterPlan {
   struct Tensor {
     int64_t parameter, instance; ///< the first that names it

@@ -33,9 +33,9 @@ struct SequenceFit {
   }
 };
 
-/// Of the entries that are compiled for sequences, the one for the fewest
-/// positions that has room for these inputs; else the first. An error that
-/// lists the lengths there are if none has.
+/// Chooses, among the entries that are compiled for sequences, the one for the
+/// fewest positions that has room for these inputs; else the first. An error
+/// that lists the lengths there are if none has.
 Expected<int64_t> chooseEntry(const std::vector<Entry> &entries,
                               const NamedShapes &inputs);
 
@@ -46,7 +46,7 @@ Expected<SequenceFit> fitSequences(const Entry &entry,
 Expected<SequenceFit> fitSequences(const Entry &entry,
                                    const InputValues &values);
 
-/// What the entry reads of values that checkInput has passed.
+/// The values as the entry reads them, given those that checkInput has passed.
 InputValues moveIn(const Entry &entry, const SequenceFit &fit,
                    const InputValues &values);
 /// The shape of an output for the caller, and its elements, of so many bytes

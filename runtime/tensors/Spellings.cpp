@@ -40,7 +40,7 @@ int64_t runLength(const SamePair &pair) {
   return run;
 }
 
-/// Where element `index` of the box lies in its tensor.
+/// The position of element `index` of the box in its tensor.
 int64_t locate(const TensorBox &box, const Shape &sizes, int64_t index) {
   int64_t element = 0, stride = 1;
   for (size_t d = sizes.size(); d-- > 0; index /= sizes[d]) {

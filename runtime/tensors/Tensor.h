@@ -14,7 +14,7 @@
 
 #include "../format/Manifest.h"
 #include "../support/Memory.h"
-#include "tprt/filetypes.h"
+#include "tprt/safetensors.h"
 
 #include <map>
 #include <string>
@@ -35,10 +35,6 @@ inline const char *fileTypeName(FileType type) {
 inline int64_t fileTypeBytes(FileType type) {
   return kFileTypes[int(type)].bytes;
 }
-/// The type whose `column` is that text.
-std::optional<FileType>
-parseFileType(std::string_view text,
-              const char *FileTypeRow::*column = &FileTypeRow::name);
 FileType fileTypeOf(tprt_type type);
 /// The float type of programs that this is.
 std::optional<tprt_type> floatTypeOf(FileType type);
@@ -66,19 +62,11 @@ std::optional<int64_t> readInteger(const TensorView &view, int64_t i);
 Expected<HostTensor> convertTensor(const TensorView &view, tprt_type type,
                                    const std::string &what);
 
-/// Where a tensor lies in a file.
-struct TensorPlace {
-  FileType type;
-  Shape shape;
-  int64_t offset, bytes;
-};
+/// Reads the header of the open file; errors name `path`.
+Expected<TensorPlaces> readSafetensorsHeader(const InputFile &file,
+                                             const std::string &path);
 
-/// Reads a .safetensors file's header and checks all of it; `name` is for
-/// messages.
-Expected<std::map<std::string, TensorPlace>>
-readSafetensorsHeader(const InputFile &file, const std::string &name);
-
-/// The same of a .npy file.
+/// The same for a .npy file.
 Expected<TensorPlace> readNpyHeader(const InputFile &file,
                                     const std::string &name);
 

@@ -178,7 +178,7 @@ void tprt::distribute(const Input &input, const InputValue *value,
       kAlone);
 }
 
-/// What the ranks that differ from `rank` on the partial axes have, reduced.
+/// Reduces what the ranks that differ from `rank` on the partial axes have.
 static std::string reduceShards(const Value &value, const Mesh &mesh,
                                 const std::vector<const void *> &shards,
                                 int64_t rank) {

@@ -39,8 +39,8 @@ Expected<InputValue> checkInput(const Input &input, const TensorView &value);
 /// checkInput has passed.
 InputValue shiftTargets(const Input &input, const InputValue &labels);
 
-/// Of each row of a mask that checkInput has passed, the zeros before its ones;
-/// empty if no row has any.
+/// Counts, in each row of a mask that checkInput has passed, the zeros before
+/// its ones; empty if no row has any.
 std::vector<int64_t> leftPadding(const Input &mask, const InputValue &value);
 
 /// Writes the initial value of a state, which is no parameter, into the block

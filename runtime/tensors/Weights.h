@@ -48,7 +48,7 @@ public:
 
   using Located = LocatedTensor;
   using Tensors = std::map<std::string, Located>;
-  /// What `spec` has, unused tensors among it, but neither those that the
+  /// The tensors of `spec`, unused ones among them, but neither those that the
   /// program excludes nor second forms of what is read; empty for random.
   const Tensors &checkpoint() const { return all; }
   /// For people: what of the files is not read. Empty: nothing to say.

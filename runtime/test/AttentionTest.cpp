@@ -44,7 +44,7 @@ struct Numbers {
   const void *data() const { return bytes.empty() ? nullptr : bytes.data(); }
 };
 
-/// What is added to scores: bias and sinks of a description.
+/// Additions to scores: bias and sinks of a description.
 struct Additions {
   Numbers bias, sinks;
 

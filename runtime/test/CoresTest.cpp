@@ -82,7 +82,7 @@ TEST(Cores, QuotasOfVersion1) {
       EXPECT_EQ(coreQuota(root), std::nullopt) << controllers;
       root.write(group + "cpu.cfs_quota_us", "100000");
       EXPECT_EQ(coreQuota(root), 2) << controllers;
-      // Of another group, or of no processor's time.
+      // Quotas of another group, or not of processor time.
       root.write("sys/fs/cgroup/cpuset/cpu.cfs_quota_us", "1");
       EXPECT_EQ(coreQuota(root), 2) << controllers;
     }
@@ -99,7 +99,7 @@ TEST(Cores, MemoryOfGroups) {
   EXPECT_EQ(memoryLimit(root), 3000000);
   root.write("sys/fs/cgroup/a/b/memory.max", "2000000");
   EXPECT_EQ(memoryLimit(root), 2000000);
-  // Of version 1, whose root says more than there is.
+  // In version 1 the root's limit exceeds the machine's memory.
   root.write("proc/self/cgroup", "9:memory:/docker/x\n4:cpu:/y");
   std::string group = "sys/fs/cgroup/memory/";
   root.write(group + "memory.limit_in_bytes", "9223372036854771712");
@@ -151,7 +151,7 @@ TEST(Cores, Shares) {
   EXPECT_EQ(shareOf(three, 2, two).threads, 1);
 }
 
-/// Whatever the machine and the launcher: ranks that share a mask do not start
+/// On any machine and under any launcher, ranks that share a mask do not start
 /// more threads than it has cores, nor more than a node has that they are on,
 /// nor more than the quota pays for.
 TEST(Cores, SharesNeverExceedWhatThereIs) {

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is said of a library or function that is missing, whether the lists hold
+// Messages about a library or function that is missing, whether the lists hold
 // names that the real libraries have, and which of an artifact's images a
 // device gets.
 //

@@ -25,7 +25,7 @@ const std::string kFake =
     "TPRT_CUDA_LIBRARY=" TP_FAKE_CUDA " TPRT_CUBLASLT_LIBRARY=" TP_FAKE_CUDA
     " TPRT_NCCL_LIBRARY=" TP_FAKE_CUDA " ";
 
-/// Of some products; f32 has no exact value of it.
+/// The scale of some products; f32 has no exact value of it.
 constexpr double kScale = 0.3;
 
 const char *programFor(int64_t ranks) {
@@ -361,7 +361,7 @@ TEST(CudaRun, ProductsInEachType) {
                              (f.directory / "both.safetensors") + f.output());
     ASSERT_EQ(result.code, 0) << type << result.err;
     tprt_type element = *parseType(type);
-    // What the device gets.
+    // The values as the device gets them.
     std::vector<float> x = rounded(element, f.x), w = rounded(element, f.w);
     std::vector<float> b2 = rounded(element, f.b2);
     std::vector<float> w2 = rounded(element, f.w2);
@@ -464,13 +464,13 @@ TEST(CudaRun, RandomWeightsAreTheHosts) {
                          (host.directory / "y.safetensors"));
   ASSERT_EQ(result.code, 0) << result.err;
   std::vector<float> wanted = readOutput(host.directory / "y.safetensors");
-  // Of one dimension, `factor` is one.
+  // If there is one dimension, `factor` is one.
   for (size_t i = 0; i < wanted.size(); ++i)
     ASSERT_NEAR(device[i], wanted[i], 1e-5) << "at " << i;
 }
 
 //===----------------------------------------------------------------------===//
-// What is refused
+// Refusals
 //===----------------------------------------------------------------------===//
 
 namespace {

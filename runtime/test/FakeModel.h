@@ -25,7 +25,7 @@ namespace tprt::test {
 
 using namespace tprt::generation;
 
-/// What one token does to the state of those before.
+/// Adds one token to the state of those before.
 inline uint64_t mixIn(uint64_t state, int64_t token, int64_t position) {
   return mix(state ^ mix(uint64_t(token) << 32 | uint64_t(position)));
 }
@@ -89,7 +89,7 @@ public:
         values(size_t(program.rows * program.vocabulary)),
         sampler(program.vocabulary) {}
 
-  /// Whose pages these are; null: they are not looked at.
+  /// The owner of the pages; null: they are not looked at.
   const Pages *pages = nullptr;
   int64_t steps = 0, ends = 0;
   Status broken;         ///< what every step returns

@@ -348,7 +348,7 @@ TEST(Gemm, PathsByProcessor) {
 }
 
 TEST(Gemm, PathOfThisMachine) {
-  // What limits oneDNN limits the path.
+  // The variable that limits oneDNN limits the path.
   const char *limit = std::getenv("ONEDNN_MAX_CPU_ISA");
   bool hasAvx512 =
       cpuFeature("avx512bw").value_or(false) &&

@@ -295,7 +295,7 @@ struct Generating {
 };
 } // namespace
 
-/// What was generated so far is written: whichever signal asks for the end, and
+/// The text generated so far is written, whichever signal asks for the end, and
 /// whether tp-run, all of its processes or one rank gets it.
 TEST(Generate, AnInterruptEndsItCleanly) {
   enum To { Launcher, Group, Rank0, Rank1 };

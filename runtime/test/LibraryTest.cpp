@@ -60,7 +60,7 @@ TEST(Library, StepsOnTheCallersMemory) {
   EXPECT_EQ(tprt_load_weights(session, "random:1"), 1);
   EXPECT_EQ(error(), "the weights are loaded already");
 
-  // What there is.
+  // The tensors that there are.
   tprt_tensor in{}, out{};
   in.size = out.size = sizeof(in);
   int32_t optional = 1;

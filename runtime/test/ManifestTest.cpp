@@ -449,7 +449,7 @@ TEST(Manifest, ScalesOfDevices) {
   EXPECT_EQ(parsed->gemms[0].scale, 1);
 }
 
-/// With a state that the entry replaces.
+/// A manifest with a state that the entry replaces.
 static json stateManifest() {
   json manifest = fullManifest();
   json state = json::parse(R"({"name": "s", "type": "f32", "shape": [6],
@@ -491,8 +491,8 @@ TEST(Manifest, RefusalsOfStates) {
   EXPECT_EQ(refusal(twice), "manifest.states[1].name: 's' occurs twice");
 }
 
-/// With two parameters behind the others that states begin with: one as it is,
-/// and a stack of two.
+/// A manifest with two parameters behind the others that states begin with: one
+/// as it is, and a stack of two.
 static json initialManifest() {
   json manifest = stateManifest();
   manifest["states"][0]["partial"] = json::parse(R"([{"axis": "dp"}])");
@@ -648,8 +648,8 @@ TEST(Manifest, SubAxesAndDeviceOrder) {
   EXPECT_EQ(mesh.group({}, 3), (std::vector<int64_t>{3}));
 }
 
-/// Of iterations with several layers a name has the layer's number computed;
-/// what is not written so is the iteration.
+/// A name computes the layer's number if iterations have several layers; the
+/// iteration is the number of a name that does not say so.
 TEST(Manifest, LayerNumbers) {
   EXPECT_EQ(nameOfLayer("l.{i}.w", 3), "l.3.w");
   EXPECT_EQ(nameOfLayer("l.{2*{i}+1}.w", 3), "l.7.w");

@@ -23,8 +23,8 @@ using namespace tprt::test;
 
 namespace {
 
-/// Where mpirun keeps what it needs while it runs: of two that begin at once,
-/// one may not find the directory of the user that the other makes.
+/// A directory of its own for each mpirun: of two that begin at once, one may
+/// not find the directory of the user that the other makes.
 const TemporaryDirectory sessions;
 const int isSet [[maybe_unused]] =
     setenv("OMPI_MCA_orte_tmpdir_base", sessions.path.c_str(), 1);
@@ -228,7 +228,7 @@ TEST(Mpi, SurvivorsAreHeardThroughMpirun) {
   EXPECT_TRUE(allNamed(run.errors(), 3, 1)) << run.errors();
 }
 
-// Where mpirun leaves the others alone.
+// This mpirun leaves the others alone.
 TEST(Mpi, HostSurvivesALostRank) {
   Fixture f(3);
   Running run(f, (f.directory / "") + " mpi -1 threads", "",

@@ -55,22 +55,22 @@ struct Ended {
   std::string err;
 };
 
-/// How the ranks talk beside NCCL: memory, or TCP as on several hosts.
-enum class ChannelKind { Memory, Tcp };
+/// How the ranks talk beside NCCL: as on one host, or TCP as on several.
+enum class ChannelKind { Local, Tcp };
 
-Expected<std::unique_ptr<SideChannel>> rendezvous(int64_t rank, Segment segment,
-                                                  double timeout,
-                                                  ChannelKind channelKind,
-                                                  int port) {
+Expected<std::unique_ptr<SideChannel>>
+rendezvous(int64_t rank, const Segment &segment, double timeout,
+           ChannelKind channelKind, int port) {
   ProcessInfo place;
   place.rank = place.localRank = rank;
   place.ranks = place.localRanks = segment.ranks();
+  place.file = dup(segment.fd());
   static ExitPolicy policy;
   policy.startedBy("a test");
   SideChannel::Options options{timeout, describe, 1.5, policy.get()};
-  if (channelKind == ChannelKind::Memory)
-    return makeChannel(std::make_shared<Segment>(std::move(segment)), place,
-                       options);
+  if (channelKind == ChannelKind::Local)
+    return connectRanks(place, options);
+  place.file = -1;
   place.localRank = 0;
   place.localRanks = 1;
   place.starter = place.source = "a test";
@@ -112,7 +112,7 @@ become(int64_t rank, const Manifest &manifest, const Body &body,
 std::vector<Ended>
 onRanks(const Manifest &manifest, const Body &body, double timeout = 30,
         const std::function<void(const std::vector<pid_t> &)> &meanwhile = {},
-        ChannelKind channelKind = ChannelKind::Memory) {
+        ChannelKind channelKind = ChannelKind::Local) {
   int port = 20000 + int(getpid() % 20000);
   int64_t ranks = manifest.mesh.size();
   TemporaryDirectory directory;
@@ -130,7 +130,7 @@ onRanks(const Manifest &manifest, const Body &body, double timeout = 30,
         setenv(name, TP_FAKE_CUDA, 1);
       setenv("TP_FAKE_CUDA_SEED", std::to_string(rank + 1).c_str(), 1);
       Status status = become(rank, manifest, body, [&] {
-        return rendezvous(rank, std::move(segment), timeout, channelKind, port);
+        return rendezvous(rank, segment, timeout, channelKind, port);
       });
       if (!status.ok())
         std::fprintf(stderr, "%s\n", status.message().c_str());
@@ -348,7 +348,7 @@ TEST(Nccl, RandomLedgers) {
   for (unsigned seed : {1u, 2u})
     for (const Case &one : cases)
       for (bool graph : {false, true}) {
-        // With memory of NCCL's own, and where there is none.
+        // The cases are memory of NCCL's own, and none.
         setenv("TP_FAKE_NCCL_MEMORY", seed == 1 ? "1" : "0", 1);
         Manifest manifest = randomLedger(one.axes, one.entries, kSeed + seed);
         auto ends = onRanks(manifest, [&](Rank &self) {

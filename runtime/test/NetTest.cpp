@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What arrives on a socket may be anything: the parser is fuzzed. Ranks that
-// meet, exchange, agree and part; callers that do not belong to the job; ranks
-// that are killed, frozen, stuck or send what nobody understands.
+// A socket may bring anything: the parser is fuzzed. Ranks that meet, exchange,
+// agree and part; callers that do not belong to the job; ranks that are killed,
+// frozen, stuck or send what nobody understands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -405,7 +405,7 @@ int64_t peakOf(pid_t process) {
   return at == std::string::npos ? 0 : std::atoll(&status[at + 6]) * 1024;
 }
 
-/// What a stranger may say: anything but this job's token.
+/// Makes a stranger's message: anything but this job's token.
 std::string strange(std::mt19937 &random) {
   std::string noise(random() % 4096, 0);
   for (char &c : noise)
@@ -494,7 +494,7 @@ TEST(Net, SlowGreetingsAreHeard) {
   ranks.start(0, "5");
   std::string hello = net::encode(
       net::Hello{net::Hello().version, 1, 2, 0, std::string(100, 'h')});
-  // Of no job: the answer says that it was understood.
+  // A caller of no job: the answer says that it was understood.
   for (bool patient : {true, false}) {
     std::optional<Connection> caller;
     while (!(caller = net::connect("127.0.0.1", ranks.port,

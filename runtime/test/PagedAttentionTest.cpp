@@ -253,7 +253,7 @@ TEST(PagedAttention, RandomRows) {
   setWorkers(1);
 }
 
-/// Where positions and cells may be taken for each other.
+/// Prompts at which positions and cells may be mistaken for each other.
 TEST(PagedAttention, PromptsAroundPages) {
   std::mt19937 random(kSeed);
   for (int64_t length : {1, 5, 31, 32, 33, 64, 128, 129, 256, 257})
@@ -271,7 +271,7 @@ TEST(PagedAttention, PromptsAroundPages) {
   setWorkers(1);
 }
 
-/// What a token gets is the same alone and beside others, bit for bit.
+/// A token gets the same result alone and beside others, bit for bit.
 TEST(PagedAttention, CompanyChangesNothing) {
   std::mt19937 random(kSeed);
   Step step{describe(8, 2, 64, TPRT_F32, TPRT_BF16),

@@ -142,8 +142,8 @@ TEST(ProcessInfo, WhoHasStartedIt) {
     EXPECT_EQ(placeIn(row.variables), row.place) << row.what;
 }
 
-/// Whatever else is set, a step of one task and Slurm's own steps are nobody's
-/// ranks.
+/// A step of one task and Slurm's own steps are nobody's ranks, whatever else
+/// is set.
 TEST(ProcessInfo, ShellsOfSlurmAreNoRanks) {
   std::mt19937 random(kSeed);
   const Variables kMore = step("0", "1", "0");

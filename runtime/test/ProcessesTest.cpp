@@ -16,7 +16,6 @@
 #include "../session/Session.h"
 
 #include <dlfcn.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 
 using namespace tprt;
@@ -55,7 +54,7 @@ TEST(Processes, SameBitsAsThreads) {
 }
 
 /// Buffers that others cannot read go through ones that they can, and long
-/// blobs through the mailboxes in pieces.
+/// blobs through the sockets.
 TEST(Processes, BuffersOutsideSharedMemory) {
   constexpr int64_t kRanks = 3, kCount = 5001;
   auto segment = Segment::create(kRanks, int64_t(4) << 20);
@@ -141,7 +140,8 @@ TEST(Processes, BusyRankIsNotLostBeforeTheTimeout) {
   EXPECT_EQ(result.err.find("is lost"), std::string::npos) << result.err;
 }
 
-/// What loads slowly is not lost, unless it takes longer than loading may.
+/// A rank that loads slowly is not lost, unless it takes longer than loading
+/// may.
 TEST(Processes, SlowDiskIsNoLostRank) {
   // A sanitizer's library must come first itself.
   const char *preload = std::getenv("LD_PRELOAD");
@@ -273,7 +273,7 @@ TEST(Processes, LauncherToldToEndLeavesNoRankAndSaysWhere) {
     // Nothing else is said.
     EXPECT_EQ(run.errors().find('\n'), run.errors().size() - 1) << run.errors();
   }
-  // What was ignored stays ignored.
+  // Signals that were ignored stay ignored.
   Running run(
       f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
       "", f.directory / "log", "nohup");
@@ -294,10 +294,10 @@ allMeet(const std::vector<ProcessInfo> &places, double timeout,
       continue;
     if (first)
       first(place);
-    auto segment = rendezvous(place, 0, timeout);
-    if (!segment)
-      std::fprintf(stderr, "%s\n", segment.status().message().c_str());
-    _exit(segment ? 0 : 1);
+    auto ranks = rendezvous(place, 0, timeout);
+    if (!ranks)
+      std::fprintf(stderr, "%s\n", ranks.status().message().c_str());
+    _exit(ranks ? 0 : 1);
   }
   bool all = true;
   for (pid_t child : children) {
@@ -420,74 +420,42 @@ TEST(Processes, StaleRanksAreTurnedAway) {
   EXPECT_EQ(status, 0);
 }
 
-// Where a process cannot be had as a descriptor, its heart is heard all the
-// same.
-TEST(Processes, WatcherWithoutDescriptors) {
-  auto segment = Segment::create(3, 0);
+/// A process that only waits for its turn is not given up; once stopped, it is.
+TEST(Processes, SilentRanksOfCrowdedHosts) {
+  auto segment = Segment::create(2, 0);
   ASSERT_TRUE(bool(segment));
-  pid_t frozen = fork();
-  if (frozen == 0) {
-    pause();
-    _exit(0);
-  }
-  pid_t ended = fork();
-  if (ended == 0)
-    _exit(0);
-  pid_t looker = fork();
-  if (looker == 0) {
-    // No descriptor is left from here on.
-    rlimit none{0, 0};
-    setrlimit(RLIMIT_NOFILE, &none);
-    segment->record(0).process = frozen;
-    Watcher watcher(*segment, -1, 1.5);
-    std::optional<Watcher::Loss> loss;
-    while (!(loss = watcher.look()))
-      usleep(25'000);
-    bool right = loss->rank == 0 &&
-                 loss->what.starts_with("its process gave no sign of life");
-    segment->record(0).finished = 1;
-    segment->record(2).process = ended;
-    while (!(loss = watcher.look()))
-      usleep(25'000);
-    _exit(right && loss->rank == 2 && loss->what == "its process ended" ? 0
-                                                                        : 1);
-  }
-  waitpid(ended, nullptr, 0);
-  int status = -1;
-  waitpid(looker, &status, 0);
-  EXPECT_EQ(status, 0);
-  kill(frozen, SIGKILL);
-  waitpid(frozen, nullptr, 0);
-}
-
-// A process that only waits for its turn is not given up; once stopped, it is.
-TEST(Processes, WatcherWaitsForCrowdedHosts) {
-  auto segment = Segment::create(1, 0);
-  ASSERT_TRUE(bool(segment));
+  ProcessInfo place;
+  place.ranks = 2;
+  place.file = segment->fd();
   pid_t silent = fork();
-  if (silent == 0)
-    for (;;)
-      ;
-  segment->record(0).process = silent;
-  Watcher watcher(*segment, -1, 1.5);
-  auto start = std::chrono::steady_clock::now();
-  auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         start)
-        .count();
-  };
-  std::optional<Watcher::Loss> loss;
-  // Longer than the silence of a process of which nothing is known.
-  for (; !loss && seconds() < 3; usleep(25'000))
-    loss = watcher.look();
-  EXPECT_FALSE(loss) << loss->what;
-  kill(silent, SIGSTOP);
-  while (!loss && seconds() < 60) {
-    loss = watcher.look();
-    usleep(25'000);
+  if (silent == 0) {
+    place.rank = 1;
+    auto ranks = rendezvous(place, 0, 30);
+    while (ranks)
+      pause(); // it never makes its channel
+    _exit(1);
   }
-  ASSERT_TRUE(loss);
-  EXPECT_EQ(loss->what, "its process is stopped");
+  auto ranks = rendezvous(place, 0, 30);
+  ASSERT_TRUE(bool(ranks)) << ranks.status().message();
+  constexpr double kSilence = 0.3;
+  auto channel = net::makeChannel(
+      std::move(ranks->connections), place,
+      {30, [](CallSite) { return std::string("a call"); }, kSilence},
+      ranks->memory);
+  auto start = Clock::now();
+  auto waitFor = [&](double seconds) {
+    while (channel->failure().ok() && since(start) < seconds)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  // Longer than the silence of a process of which nothing is known.
+  waitFor(1.2);
+  EXPECT_MESSAGE(channel->failure(), "");
+  kill(silent, SIGSTOP);
+  waitFor(60);
+  EXPECT_NE(channel->failure().message().find(
+                "rank 1 is lost: its process is stopped; it was last seen"),
+            std::string::npos)
+      << channel->failure().message();
   kill(silent, SIGKILL);
   waitpid(silent, nullptr, 0);
 }

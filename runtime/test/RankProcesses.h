@@ -74,7 +74,7 @@ public:
     }
     return -1;
   }
-  /// What was written to standard error, and to the ranks' own logs.
+  /// The text of standard error, and of the ranks' own logs.
   std::string errors() const {
     std::string text = readFile(log);
     for (int64_t r = 0; r < kMostRanks; ++r)
@@ -224,7 +224,7 @@ struct Hosts {
         const std::string &arguments) {
     for (size_t r = 0; r < environments.size(); ++r) {
       std::string log = f.directory / ("host" + std::to_string(r));
-      // What an earlier one said is not waited for.
+      // An earlier run's output is not waited for.
       std::filesystem::remove(log + ".out");
       list.push_back(
           std::make_unique<Running>(f, (f.directory / "") + " " + arguments,

@@ -178,7 +178,7 @@ TEST(Sampling, GreedyTakesTheLowest) {
     }
 }
 
-// Of 24 degrees of freedom, 51.2 is passed once in a thousand.
+// Chi-square with 24 degrees of freedom exceeds 51.2 once in a thousand.
 TEST(Sampling, DrawsAsSoftmaxSays) {
   constexpr int kTokens = 25, kDraws = 100000;
   std::vector<float> logits(kTokens);

@@ -196,7 +196,7 @@ TEST(Safetensors, RandomDamageDoesNotCrash) {
     auto tensors = parseSafetensors(damaged);
     if (!tensors)
       continue;
-    // What is accepted lies inside the file.
+    // Accepted tensors lie inside the file.
     for (const auto &[name, place] : *tensors) {
       EXPECT_GE(place.offset, 8) << "seed " << kSeed;
       EXPECT_LE(place.offset + place.bytes, int64_t(damaged.size()));

@@ -289,8 +289,8 @@ struct TrainFixture {
     return loaded.back()->tensors();
   }
 
-  /// What the weights are after `steps` steps of `rows` rows each: PyTorch's
-  /// AdamW with betas 0.9, 0.95, eps 1e-8, or SGD with momentum 0.9; decay 0.1.
+  /// The weights after `steps` steps of `rows` rows each: PyTorch's AdamW with
+  /// betas 0.9, 0.95, eps 1e-8, or SGD with momentum 0.9; decay 0.1.
   std::map<std::string, std::vector<double>>
   expected(int64_t steps, int64_t rows, double rate) const {
     std::map<std::string, std::vector<double>> result;

@@ -306,7 +306,7 @@ TEST(Train, WeightsThatAreMadeUp) {
 
 TEST(Train, TokensThatDoNotCount) {
   TrainFixture f(2);
-  // Of seven rows the third and fourth, which are a step, have no label.
+  // The third and fourth of seven rows, which are a step, have no label.
   std::vector<int32_t> labels = f.tokens;
   for (size_t i = 0; i < labels.size(); ++i)
     if (i / 5 == 2 || i / 5 == 3 || i % 5 == 1)

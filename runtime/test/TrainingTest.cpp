@@ -312,7 +312,7 @@ TEST(Training, RefusedRuns) {
   EXPECT_TRUE(inOrder(result.err, {"error: 'd.safetensors': token 3 of row 2: "
                                    "expected an id in [0, 40), got 40"}))
       << result.err;
-  // What belongs to another program, and what is missing.
+  // States of another program, and missing ones.
   f.write("out/optimizer.safetensors", safetensors({}));
   f.refuse(go, 1,
            "'" + (f.directory / "out/optimizer.safetensors") +
@@ -366,7 +366,7 @@ TEST(Training, RefusedPrograms) {
   refuse([](json &m) { m["entries"][1]["inputs"][0]["name"] = "tilt"; },
          "entry 'update' has an input 'tilt' that tp-run does not know: "
          "expected a program of its own version");
-  // Of a tensor of seven rows four are trained: the others stay, if they are
+  // Four rows of a tensor's seven are trained: the others stay, if they are
   // known.
   json part = manifest;
   part["training"]["weights"].erase(2);

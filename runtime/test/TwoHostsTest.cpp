@@ -16,7 +16,7 @@ using namespace tprt::test;
 
 namespace {
 
-/// What a script did on the two hosts.
+/// The outcome of a script on the two hosts.
 struct Outcome {
   int code;
   std::string log;

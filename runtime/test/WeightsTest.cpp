@@ -426,7 +426,7 @@ TEST(Weights, BlocksOfRandomTemplates) {
 }
 
 TEST(Weights, FilesThatFail) {
-  // What lies at the beginning of memory cannot be read.
+  // The beginning of memory cannot be read.
   auto file = InputFile::open("/proc/self/mem");
   ASSERT_TRUE(bool(file)) << file.status().message();
   char byte;

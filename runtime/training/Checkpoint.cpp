@@ -50,7 +50,7 @@ Expected<Progress> training::readProgress(const std::string &folder) {
   }
 }
 
-/// What is no weights: configuration, tokenizer.
+/// Files other than weights: configuration, tokenizer.
 static Status copySmallFiles(const fs::path &from, const fs::path &to) {
   constexpr std::string_view kWeights[] = {
       ".safetensors", ".safetensors.index.json",
@@ -88,7 +88,7 @@ static Status changeConfig(const std::map<std::string, bool> &changes,
     return userError("'", path, "': expected an object");
   for (const auto &[key, value] : changes) {
     config[key] = value;
-    // Of a model of text and more the text has some keys too.
+    // The text part of a multimodal model has some keys too.
     if (config.contains("text_config") && config["text_config"].is_object() &&
         config["text_config"].contains(key))
       config["text_config"][key] = value;

@@ -20,7 +20,7 @@
 
 namespace tprt::training {
 
-/// Where a run is.
+/// The progress of a run.
 struct Progress {
   int64_t step = 0;     ///< of the optimizer, that are done
   int64_t position = 0; ///< rows of the data that were taken
@@ -103,7 +103,7 @@ private:
 
 /// The name of the file that says where a run is.
 inline constexpr const char *kProgress = "trainer.json";
-/// Of a checkpoint's directory.
+/// Reads the progress in a checkpoint's directory.
 Expected<Progress> readProgress(const std::string &folder);
 /// Puts a file or directory on the disk.
 Status sync(const std::filesystem::path &path);

@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whatever ends a run, and whenever: under the name that the user gave lies the
-// last complete checkpoint, and beside it those before. A directory gets its
-// name when all of it is on the disk, and loses it before anything is removed.
+// However a run ends, under the name that the user gave lies the last complete
+// checkpoint, and beside it those before. A directory gets its name when all of
+// it is on the disk, and loses it before anything is removed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +66,7 @@ Expected<Checkpoint> Checkpoint::at(const std::string &name,
 }
 
 //===----------------------------------------------------------------------===//
-// What is there
+// Finding checkpoints
 //===----------------------------------------------------------------------===//
 
 fs::path Checkpoint::kept(int64_t step) const {

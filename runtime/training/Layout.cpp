@@ -17,7 +17,7 @@
 using namespace tprt;
 using namespace tprt::training;
 
-/// What is read of a state at a time, and copied of a file.
+/// Bytes that are read of a state at a time, and copied of a file.
 constexpr int64_t kBlockBytes = int64_t(64) << 20;
 
 static TensorPlace placeOf(FileType type, const Shape &shape) {
@@ -152,7 +152,7 @@ static Status copyTensor(const Weights::Located &tensor, OutputFile &file) {
 }
 
 namespace {
-/// What was read last: several tensors may be positions of one stack.
+/// The state that was read last: several tensors may be positions of one stack.
 class PartReader {
 public:
   explicit PartReader(Steps &steps) : steps(steps) {}
@@ -215,7 +215,7 @@ std::vector<int64_t> training::statesToKeep(const Steps &steps,
          {weight.master, weight.expAvg, weight.expAvgSq, weight.momentum})
       if (state >= 0)
         kept.push_back(state);
-    // What the checkpoint's own type would round.
+    // Values that the checkpoint's own type would round.
     FileType own = fileTypeOf(manifest.states[size_t(weight.weight)].type);
     int64_t written = weight.master >= 0 ? weight.master : weight.weight;
     bool isRounded =

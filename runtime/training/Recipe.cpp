@@ -113,7 +113,7 @@ Recipe parse(const json &all) {
   return r;
 }
 
-/// What is usual, and so all that the optimizer knows.
+/// The defaults, which name all that the optimizer knows.
 json defaultsOf(const Training &program) {
   json usual = {{"accumulate", 1},
                 {"schedule", "constant"},

@@ -40,7 +40,7 @@ struct Recipe {
                                const nlohmann::json &before,
                                nlohmann::json &all);
 
-  /// Of step `step` of `steps`, the first being 1.
+  /// The learning rate of step `step` of `steps`, the first being 1.
   double rateOf(int64_t step, int64_t steps) const;
   /// The inputs of `update` by name, computed in f64.
   std::map<std::string, float> updateInputs(int64_t step, int64_t steps) const;

@@ -1,10 +1,11 @@
-//===- Steps.h - what all ranks do together in training ---------*- C++ -*-===//
+//===- Steps.h - the calls that a training loop makes -----------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where ranks are processes, rank 0 alone knows the data and what comes next.
-// It tells the others before each call, and they make the same one.
+// The entries of a program that trains, by what they compute. Where ranks are
+// processes, rank 0 alone knows the data: its Steps lead the session, which the
+// others follow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,11 +16,11 @@
 
 namespace tprt::training {
 
-/// What the program says of its training; an error tells how to compile one
-/// that trains.
+/// The training tables of the program; an error tells how to compile one that
+/// trains.
 Expected<Training> trainingOf(const Manifest &manifest);
 
-/// Rank 0's. The session must outlive it.
+/// Leads the session, which must outlive it, from lead() to end().
 class Steps {
 public:
   /// Sums of the micro-batches since the last update, and the norm of the
@@ -32,7 +33,7 @@ public:
 
   int64_t batch() const { return shape[0]; }
   int64_t length() const { return shape[1]; }
-  /// Of ids, from 0 on.
+  /// Ids are below it.
   int64_t vocabulary() const { return ids; }
   const Manifest &manifest() const { return session.manifest(); }
   const Weights *checkpoint() const { return session.checkpoint(); }
@@ -42,30 +43,18 @@ public:
   Status gradient(std::vector<int32_t> &tokens, std::vector<int32_t> &targets,
                   int64_t seed, int64_t microstep);
   /// A step of the optimizer, whose inputs are among these.
-  Expected<Result> update(const std::map<std::string, float> &inputs);
+  Expected<Result> update(std::map<std::string, float> inputs);
   /// See Session::state.
   Expected<HostTensor> state(int64_t index, int64_t first = 0,
                              int64_t rows = -1);
-  Expected<int64_t> peakBytes();
+  Expected<int64_t> peakBytes() { return session.peakBytes(); }
   /// Whether the system told the process of some rank to end.
   bool isToldToEnd() const { return session.isToldToEnd(); }
-  /// The others' follow() ends.
-  Status end();
-
-  /// The part of the other ranks, until rank 0's ends.
-  Status follow();
+  void lead() { session.lead(); }
+  Status end() { return session.endLead(); }
 
 private:
-  struct Order {
-    enum Kind : int64_t { Gradient, Update, State, Peak, End } kind;
-    int64_t index = 0, first = 0, rows = 0; ///< of a state
-    int64_t seed = 0, microstep = 0;        ///< of a gradient
-  };
-
   explicit Steps(Session &session) : session(session) {}
-  Status send(const Order &order, std::string_view bytes = "");
-  Status runGradient(Order &order, char *bytes);
-  Expected<Result> runUpdate(float *values);
 
   Session &session;
   int64_t gradientEntry, updateEntry;

@@ -27,7 +27,7 @@ static double secondsSince(Clock::time_point start) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is checked first
+// Checks before the run
 //===----------------------------------------------------------------------===//
 
 Expected<Source> training::sourceOf(const Options &options,
@@ -143,7 +143,7 @@ namespace {
 
 /// Pauses before a last checkpoint that could not be written is tried again.
 constexpr int kFinalPauses[] = {1, 2};
-/// Where one before it could not: when the next interval is longer than this.
+/// An earlier one is tried again if the next interval is longer than this.
 constexpr auto kRetry = std::chrono::minutes(1);
 
 /// Rank 0's part.
@@ -237,7 +237,7 @@ Status Trainer::takeBatch() {
   return {};
 }
 
-/// What came of a step; nothing if the run was told to end in the midst of its
+/// Makes a step; no result if the run was told to end in the midst of its
 /// micro-batches: it goes on with the first of them then.
 Expected<std::optional<Steps::Result>> Trainer::makeStep() {
   int64_t first = progress.position;
@@ -319,8 +319,8 @@ Status Trainer::skip(const Steps::Result &result, json line) {
       setAside());
 }
 
-/// Where a run that only skips steps leaves its weights, which may be what is
-/// wrong. In words.
+/// Says in words where a run that only skips steps leaves its weights, which
+/// may be what is wrong.
 std::string Trainer::setAside() {
   if (!checkpoint)
     return "nothing was saved";
@@ -435,14 +435,16 @@ Status training::train(Session &session, const Options &options,
                        Source source) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
   if (!session.root())
-    return steps.follow();
+    return session.follow();
+  steps.lead();
   return Trainer(steps, options, std::move(source)).run();
 }
 
 Status training::writeGradients(Session &session, const std::string &path) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
   if (!session.root())
-    return steps.follow();
+    return session.follow();
+  steps.lead();
   const Training &program = *session.manifest().training;
   auto scalar = [&](int64_t index) -> Expected<float> {
     TPRT_ASSIGN(auto value, steps.state(index));

@@ -30,7 +30,7 @@ struct Options {
   std::function<bool()> isInterrupted = [] { return false; };
 };
 
-/// Where the weights of a run are: its own checkpoint, or what it begins with.
+/// The weights of a run: its own checkpoint, or what it begins with.
 struct Source {
   std::string weights, states; ///< of Session::loadWeights
   std::string folder;          ///< of the small files; empty: unknown
@@ -40,7 +40,7 @@ struct Source {
 };
 Expected<Source> sourceOf(const Options &options, const std::string &weights);
 
-/// What can be refused before weights are loaded; on rank 0.
+/// Refuses what can be refused before weights are loaded; on rank 0.
 Status check(Session &session, const Options &options, const Source &source);
 
 /// Called by all ranks, the weights being loaded.

@@ -4,9 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The headers of a checkpoint's safetensors files: enough to check a model's
-// parameters against it without reading a weight. The headers come from
-// strangers: lengths, offsets, shapes and file names are verified before they
-// are believed.
+// parameters against it without reading a weight. The headers are read by the
+// runtime's parser (tprt/safetensors.h), which trusts nothing in them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +32,7 @@ namespace tp {
 struct CheckpointTensor {
   std::string dtype; ///< As in the file: "F32", "BF16", ...
   llvm::SmallVector<int64_t> shape;
-  uint64_t begin = 0, end = 0; ///< Bytes from the start of the data.
-  uint64_t dataStart = 0;      ///< Where that is in the file.
+  uint64_t begin = 0, end = 0; ///< Its bytes in the file.
   std::string file;            ///< The file's name in the directory.
 };
 
@@ -115,12 +113,6 @@ private:
   llvm::StringMap<CheckpointTensor> tensors;
   bool weights = false;
 };
-
-/// The tensors of one safetensors file. `data` is the file's first bytes, as
-/// many as the header needs, `fileSize` its length. Returns what is wrong with
-/// it, or an empty string.
-std::string readSafetensorsHeader(llvm::StringRef data, uint64_t fileSize,
-                                  llvm::StringMap<CheckpointTensor> &tensors);
 
 } // namespace tp
 

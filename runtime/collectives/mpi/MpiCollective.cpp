@@ -132,7 +132,7 @@ Status MessageCollective::allReduce(const Collective &c, const char *in,
   return exchange(receives, sends);
 }
 
-/// Of blocks that lie one after the other.
+/// The blocks lie one after the other.
 Status MessageCollective::reduceScatter(const Collective &c, char *in,
                                         char *out, int64_t count) {
   int64_t bytes = count * typeBytes(c.type);

@@ -483,8 +483,8 @@ Status NcclBackend::await(const Query &query) {
       seen = latest;
       changed = now;
     }
-    // Who hears of all ranks knows better, and speaks first; before a rank that
-    // only computes, those that wait for it do.
+    // A rank that hears of all others knows better, and speaks first; before a
+    // rank that only computes, those that wait for it do.
     bool computes = !(latest & 1);
     double limit = side->timeout() + (side->hearsAll() ? 0 : 2) +
                    (computes ? kComputingSeconds : 0);
@@ -560,7 +560,7 @@ bool NcclBackend::abortAll() {
   mutex.unlock();
   if (list.empty())
     return true;
-  // What is freed must not be in use, unless the call waits for the abort.
+  // Freed memory must not be in use, unless the call waits for the abort.
   std::unique_lock call(calling, std::defer_lock);
   while (!call.try_lock() && Clock::now() - start < kAbortTime / 3)
     usleep(1000);

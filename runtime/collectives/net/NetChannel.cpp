@@ -1,13 +1,18 @@
-//===- NetChannel.cpp - the side channel over TCP -------------------------===//
+//===- NetChannel.cpp - the side channel over sockets ---------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A star: every rank has a connection to rank 0. Rank 0 knows where all are, as
-// each tells it 100 times a second; it judges who is lost and which failure
-// came first, and passes on what is exchanged. The others watch rank 0, so that
-// its loss is noticed by each. A process that ended is seen by its connection,
-// one that is frozen by its silence.
+// A star: every rank has a connection to rank 0, over TCP or, where all are on
+// one host, through a Unix socket. Rank 0 knows where all are, as each tells it
+// 100 times a second; it judges who is lost and which failure came first, and
+// passes on what is exchanged. The others watch rank 0, so that its loss is
+// noticed by each. A process that ended is seen by its connection, one that is
+// frozen by its silence.
+//
+// Ranks of one host share memory. Their positions lie there, and the failure
+// that is written there first is the run's: a rank in a barrier sees it without
+// a frame.
 //
 // The watcher alone receives; any thread sends. A process that ends with bytes
 // unread resets its connection, which may take the last frames with it: so
@@ -16,10 +21,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../support/Cores.h"
+#include "../processes/Segment.h"
 #include "NetRendezvous.h"
 
 #include <algorithm>
 #include <condition_variable>
+#include <fstream>
 #include <map>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -39,15 +47,30 @@ constexpr int kLooks = 50;
 constexpr double kAskSeconds = 0.5;
 /// How long rank 0 may take to answer, and a frame to get through at the end.
 constexpr auto kAnswerTime = std::chrono::milliseconds(300);
+/// On a crowded host a process that the system says is not stopped may only
+/// have to wait for a core: at least so long.
+constexpr double kStarvedSeconds = 10;
+
+/// The state letter of /proc/PID/stat; 0 if it cannot be read.
+char processState(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  size_t end = line.rfind(')');
+  return end != std::string::npos && end + 2 < line.size() ? line[end + 2] : 0;
+}
 
 class NetChannel : public SideChannel {
 public:
   NetChannel(RankConnections connections, const ProcessInfo &process,
-             const Options &options);
+             const Options &options, std::shared_ptr<const Segment> memory);
   /// Takes leave, once what was exchanged has been sent.
   ~NetChannel() override;
 
-  bool hearsAll() const override { return rank() == 0; }
+  bool hearsAll() const override { return memory || rank() == 0; }
+  Expected<std::string> fromRoot(const std::string &bytes) override;
+  /// Through the memory, where there is one.
+  Expected<std::vector<uint64_t>> exchangeValues(uint64_t value) override;
 
 protected:
   Expected<std::vector<std::string>> pass(const std::string &bytes,
@@ -65,6 +88,7 @@ private:
   /// The other end of a connection.
   struct Peer {
     Connection connection;
+    int process = 0; ///< its id, if it is one of this host
     bool finished = false, ended = false;
     uint64_t received = 0;
     int looks = 0;
@@ -78,7 +102,10 @@ private:
     int64_t here = 0;
   };
 
+  std::string whyLost(Peer &peer) const;
   Status late(uint64_t round, int64_t waiting);
+  Expected<std::vector<std::string>> resultOf(uint64_t round);
+  Status arrive();
   void poll(int milliseconds);
   void handle(int64_t rank, const Frame &frame);
   void addPiece(int64_t rank, Piece piece);
@@ -97,7 +124,10 @@ private:
   std::map<uint64_t, std::vector<std::string>> results;
   Clock::time_point nextQuestion;
 
-  mutable std::vector<Position> positions;
+  const std::shared_ptr<const Segment> memory;
+  GroupState everyone{}; ///< in the memory
+  const bool crowded;    ///< more ranks than cores: do not spin
+  mutable std::vector<Position> positions; ///< where there is no memory
   int wake = -1; ///< an eventfd that ends the watcher's sleep
   std::thread::id watcherId;
   Clock::time_point nextBeat;
@@ -107,8 +137,10 @@ private:
 
 std::unique_ptr<SideChannel>
 net::makeChannel(RankConnections connections, const ProcessInfo &process,
-                 const SideChannel::Options &options) {
-  return std::make_unique<NetChannel>(std::move(connections), process, options);
+                 const SideChannel::Options &options,
+                 std::shared_ptr<const Segment> memory) {
+  return std::make_unique<NetChannel>(std::move(connections), process, options,
+                                      std::move(memory));
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,13 +148,16 @@ net::makeChannel(RankConnections connections, const ProcessInfo &process,
 //===----------------------------------------------------------------------===//
 
 NetChannel::NetChannel(RankConnections connections, const ProcessInfo &where,
-                       const Options &options)
+                       const Options &options,
+                       std::shared_ptr<const Segment> shared)
     : SideChannel(where, options), peers(connections.peers.size()),
-      positions(size_t(where.ranks)) {
+      memory(std::move(shared)), crowded(where.ranks > availableCores()),
+      positions(memory ? 0 : size_t(where.ranks)) {
   process.localRank = connections.localRank;
   process.localRanks = connections.localRanks;
   for (size_t i = 0; i < peers.size(); ++i) {
     peers[i].connection = std::move(connections.peers[i]);
+    peers[i].process = peerProcess(peers[i].connection);
     peers[i].since = Clock::now();
   }
   if (rank() == 0)
@@ -141,7 +176,7 @@ NetChannel::~NetChannel() {
     for (Peer &peer : peers)
       peer.connection.send(encode(Type::Bye));
     wakeUp();
-    // What was exchanged goes first, however long it is.
+    // Exchanged bytes go first, however many they are.
     auto sent = [&] {
       return std::ranges::all_of(peers, [](const Peer &peer) {
         return peer.ended || !peer.connection.sending();
@@ -158,7 +193,7 @@ NetChannel::~NetChannel() {
   close(wake);
 }
 
-/// What the connections that have not ended wait for.
+/// The poll entries of connections that have not ended.
 std::vector<pollfd> NetChannel::pending() const {
   std::vector<pollfd> entries;
   for (const Peer &peer : peers)
@@ -170,7 +205,7 @@ std::vector<pollfd> NetChannel::pending() const {
 }
 
 void NetChannel::flush() {
-  if (rank() != 0)
+  if (rank() != 0 || memory)
     return;
   std::unique_lock lock(mutex, std::defer_lock);
   // The other thread may be in the middle of something, for good.
@@ -200,7 +235,9 @@ void NetChannel::flush() {
 // Watching
 //===----------------------------------------------------------------------===//
 
-Position &NetChannel::position(int64_t rank) const { return positions[rank]; }
+Position &NetChannel::position(int64_t rank) const {
+  return memory ? memory->positions()[rank] : positions[rank];
+}
 
 void NetChannel::wakeUp() {
   uint64_t one = 1;
@@ -210,14 +247,17 @@ void NetChannel::wakeUp() {
 void NetChannel::beat() {
   std::lock_guard lock(mutex);
   watcherId = std::this_thread::get_id();
+  if (memory && !decided)
+    if (auto failure = memory->failure())
+      decide(*failure);
   if (Clock::now() < nextBeat)
     return;
   nextBeat = Clock::now() + kBeat;
-  const Position &mine = positions[rank()];
+  const Position &mine = position(rank());
   std::string frame =
       encode(Beat{mine.site(), mine.calls, mine.isInside(), mine.toldToEnd});
   for (Peer &peer : peers)
-    // Whoever gets other bytes sees by them that this rank is alive.
+    // A peer that gets other bytes sees by them that this rank is alive.
     if (!peer.connection.sending())
       peer.connection.send(frame);
 }
@@ -249,31 +289,43 @@ void NetChannel::poll(int milliseconds) {
   }
 }
 
+/// Says why a peer is lost: it ended, or was silent for too long. Empty: it is
+/// alive, or may be.
+std::string NetChannel::whyLost(Peer &peer) const {
+  if (!peer.connection.error().ok())
+    return "its connection is broken: " + peer.connection.error().message();
+  if (peer.ended)
+    return peer.process ? "its process ended"
+                        : "its process ended, or its connection did";
+  auto now = Clock::now();
+  if (peer.connection.received() != peer.received) {
+    peer.received = peer.connection.received();
+    peer.since = now;
+    peer.looks = 0;
+    return "";
+  }
+  double silent = std::chrono::duration<double>(now - peer.since).count(),
+         limit = options.silenceSeconds;
+  if (++peer.looks < kLooks || silent <= limit)
+    return "";
+  char state = peer.process ? processState(peer.process) : 0;
+  if (state == 'T' || state == 't')
+    return "its process is stopped";
+  if (state)
+    limit = std::max(kStarvedSeconds, limit);
+  if (silent <= limit)
+    return "";
+  return detail::join("its process gave no sign of life for ", limit, " s");
+}
+
 std::optional<Failure> NetChannel::look() {
   std::lock_guard lock(mutex);
   if (decided)
     return std::nullopt;
-  auto now = Clock::now();
   for (int64_t i = 0; i < int64_t(peers.size()); ++i) {
-    Peer &peer = peers[i];
-    if (peer.finished)
+    if (peers[i].finished)
       continue;
-    std::string what;
-    if (!peer.connection.error().ok())
-      what = "its connection is broken: " + peer.connection.error().message();
-    else if (peer.ended)
-      what = "its process ended, or its connection did";
-    if (peer.connection.received() != peer.received) {
-      peer.received = peer.connection.received();
-      peer.since = now;
-      peer.looks = 0;
-    } else if (++peer.looks >= kLooks &&
-               std::chrono::duration<double>(now - peer.since).count() >
-                   options.silenceSeconds) {
-      what = detail::join("its process gave no sign of life for ",
-                          options.silenceSeconds, " s");
-    }
-    if (!what.empty())
+    if (std::string what = whyLost(peers[i]); !what.empty())
       return Failure{lostError("rank ", i, " is lost: ", what,
                                "; it was last seen ", lastSeen(i)),
                      i};
@@ -292,6 +344,8 @@ void NetChannel::handle(int64_t i, const Frame &frame) {
     auto beat = decode<Beat>(frame.body);
     if (!beat)
       return garbage();
+    if (memory)
+      return;
     Position &position = positions[i];
     position.id = beat->site.id;
     position.layer = beat->site.layer;
@@ -385,20 +439,43 @@ Status NetChannel::late(uint64_t number, int64_t waiting) {
 
 Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
                                                     bool wanted) {
-  TPRT_TRY(failure());
-  std::unique_lock lock(mutex);
-  uint64_t mine = round++;
-  Piece piece{mine, wanted, bytes};
-  if (rank() == 0) {
-    addPiece(0, std::move(piece));
-  } else {
-    peers[0].connection.send(encode(piece));
-    if (!wanted) {
-      wakeUp();
-      return std::vector<std::string>();
-    }
+  uint64_t mine;
+  {
+    std::lock_guard lock(mutex);
+    mine = round++;
+    Piece piece{mine, wanted, bytes};
+    if (rank() == 0)
+      addPiece(0, std::move(piece));
+    else
+      peers[0].connection.send(encode(piece));
+    wakeUp();
   }
-  wakeUp();
+  return wanted || rank() == 0 ? resultOf(mine) : std::vector<std::string>();
+}
+
+Expected<std::string> NetChannel::fromRoot(const std::string &bytes) {
+  TPRT_TRY(failure());
+  uint64_t mine;
+  {
+    std::lock_guard lock(mutex);
+    mine = round++;
+    All all{mine, std::vector<std::string>(size_t(size()))};
+    all.pieces[0] = bytes;
+    std::string frame = encode(all);
+    for (Peer &peer : peers)
+      if (rank() == 0)
+        peer.connection.send(frame);
+    wakeUp();
+  }
+  if (rank() == 0)
+    return bytes;
+  TPRT_ASSIGN(auto result, resultOf(mine));
+  return std::move(result.front());
+}
+
+/// Waits for the end of an exchange.
+Expected<std::vector<std::string>> NetChannel::resultOf(uint64_t mine) {
+  std::unique_lock lock(mutex);
   auto done = [&] { return decided || results.count(mine); };
   auto limit = std::chrono::duration<double>(timeout());
   if (!changed.wait_for(lock, limit, done)) {
@@ -427,13 +504,48 @@ Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
   return result;
 }
 
+/// All ranks have come to the same exchange of values.
+Status NetChannel::arrive() {
+  std::vector<int64_t> late;
+  auto result = everyone.arrive(rank(), size(),
+                                {.oneProcess = false,
+                                 .crowded = crowded,
+                                 .timeout = timeout(),
+                                 .aborted = memory->aborted()},
+                                late);
+  if (result == Barrier::Result::Passed)
+    return {};
+  TPRT_TRY(failure());
+  return abort(waitedFor(late, rank()));
+}
+
+Expected<std::vector<uint64_t>> NetChannel::exchangeValues(uint64_t value) {
+  TPRT_TRY(failure());
+  if (!memory)
+    return SideChannel::exchangeValues(value);
+  if (!everyone.barrier) {
+    std::vector<int64_t> all;
+    for (int64_t r = 0; r < size(); ++r)
+      all.push_back(r);
+    everyone = memory->group(all);
+    TPRT_TRY(failure()); // who made the group may be lost in the middle of it
+  }
+  everyone.slots[rank()].value = value;
+  TPRT_TRY(arrive());
+  std::vector<uint64_t> values;
+  for (int64_t r = 0; r < size(); ++r)
+    values.push_back(everyone.slots[r].value);
+  TPRT_TRY(arrive());
+  return values;
+}
+
 //===----------------------------------------------------------------------===//
 // Waits in a transport's calls
 //===----------------------------------------------------------------------===//
 
 Status NetChannel::waiting(const std::vector<int64_t> &members,
                            double seconds) {
-  if (rank() == 0)
+  if (hearsAll())
     return SideChannel::waiting(members, seconds);
   if (seconds > timeout() + 2)
     return lostError("rank ", rank(), " waited for longer than ", timeout(),
@@ -472,6 +584,8 @@ void NetChannel::answer(int64_t from, const Stuck &stuck) {
 //===----------------------------------------------------------------------===//
 
 std::optional<Failure> NetChannel::failed() const {
+  if (memory)
+    return memory->failure();
   std::lock_guard lock(mutex);
   return decided;
 }
@@ -481,9 +595,13 @@ void NetChannel::decide(const Failure &failure) {
   if (decided)
     return;
   decided = failure;
+  if (memory) {
+    memory->fail(failure);
+    decided = memory->failure();
+  }
   if (rank() == 0)
     for (Peer &peer : peers)
-      peer.connection.send(encode(failure));
+      peer.connection.send(encode(*decided));
   changed.notify_all();
 }
 
@@ -491,7 +609,7 @@ void NetChannel::fail(const Failure &failure) {
   std::unique_lock lock(mutex);
   if (decided)
     return;
-  if (rank() == 0)
+  if (rank() == 0 || memory)
     return decide(failure);
   peers[0].connection.send(encode(failure));
   // Rank 0 says what came first, unless it is the one that is lost.

@@ -15,8 +15,8 @@
 // it is refused while another process holds that rank. A rank that leaves may
 // come again for a few seconds, after which it is lost.
 //
-// Where strangers call without end, those who have been silent longest go
-// first: a rank's greeting comes with its call, and it calls again.
+// If strangers call without end, those who have been silent longest go first: a
+// rank's greeting comes with its call, and it calls again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,8 +44,8 @@ constexpr auto kOtherJobTime = std::chrono::seconds(5);
 /// How long a rank that left may take to come again.
 constexpr auto kReturnTime = std::chrono::seconds(5);
 constexpr const char *kTurnedAway = "rank 0 turned this process away: ";
-/// What is read of a caller that has not said who it is, and of an answer by
-/// one that may not be rank 0.
+/// Bytes that are read of a caller that has not said who it is, and of an
+/// answer by one that may not be rank 0.
 constexpr uint64_t kGreetingBytes = 1 << 10, kAnswerBytes = 64 << 10;
 
 /// A rendezvous in words.
@@ -134,7 +134,7 @@ private:
     Connection connection;
     Clock::time_point deadline;
   };
-  /// What is known of a rank.
+  /// A rank that has called.
   struct Guest {
     std::string host;
     bool here = false; ///< it has said that it heard the answer
@@ -288,9 +288,9 @@ private:
 /// Calls one address.
 using Call = std::function<std::optional<Connection>(Clock::time_point)>;
 
-/// What calling one address came to: a connection to rank 0, a refusal, or
-/// nothing, so that one tries again. `turnedAway` is why it was not this job's
-/// rank 0 that answered.
+/// Calls one address: gives a connection to rank 0, a refusal, or nothing, so
+/// that one tries again. `turnedAway` is why it was not this job's rank 0 that
+/// answered.
 Expected<std::optional<Connection>> greet(const ProcessInfo &process,
                                           const Call &call,
                                           Clock::time_point deadline,
@@ -358,7 +358,7 @@ Expected<RankConnections> join(const ProcessInfo &process, double timeout,
       TPRT_ASSIGN(auto root, greet(process, call, searchUntil, turnedAway));
       if (root)
         return enter(process, std::move(*root), deadline, timeout, words);
-      // With one address there is no other rank 0.
+      // There is no other rank 0 if there is one address.
       if (first && !turnedAway.empty())
         searchUntil = std::min(
             deadline, Clock::now() + (calls.size() > 1 ? kOtherJobTime

@@ -17,6 +17,10 @@
 
 #include "Socket.h"
 
+namespace tprt {
+class Segment;
+} // namespace tprt
+
 namespace tprt::net {
 
 /// The connections of a rank whose run has come together.
@@ -36,10 +40,13 @@ Expected<RankConnections> rendezvousHere(const ProcessInfo &process,
                                          const std::string &name,
                                          double timeoutSeconds);
 
-/// The side channel over these connections (NetChannel.cpp).
-std::unique_ptr<SideChannel> makeChannel(RankConnections connections,
-                                         const ProcessInfo &process,
-                                         const SideChannel::Options &options);
+/// The side channel over these connections (NetChannel.cpp). Ranks of one host
+/// also share `memory`, which then holds their positions and the first failure;
+/// null where they are on several.
+std::unique_ptr<SideChannel>
+makeChannel(RankConnections connections, const ProcessInfo &process,
+            const SideChannel::Options &options,
+            std::shared_ptr<const Segment> memory = nullptr);
 
 } // namespace tprt::net
 

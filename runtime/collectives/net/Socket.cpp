@@ -235,12 +235,22 @@ std::optional<Connection> net::connectHere(const std::string &name) {
   return connection;
 }
 
-bool net::ofThisUser(const Connection &connection) {
+static std::optional<ucred> peerOf(const Connection &connection) {
   ucred peer{};
   socklen_t size = sizeof(peer);
-  return getsockopt(connection.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ==
-             0 &&
-         peer.uid == getuid();
+  if (getsockopt(connection.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return std::nullopt;
+  return peer;
+}
+
+bool net::ofThisUser(const Connection &connection) {
+  auto peer = peerOf(connection);
+  return peer && peer->uid == getuid();
+}
+
+int net::peerProcess(const Connection &connection) {
+  auto peer = peerOf(connection);
+  return peer ? peer->pid : 0; // over TCP there is none
 }
 
 std::optional<Connection> net::connect(const std::string &host, int port,

@@ -39,7 +39,7 @@ public:
   std::optional<Frame> next() { return reader.next(); }
   /// Waits for one frame; null at the end of the stream or of the time.
   std::optional<Frame> wait(Clock::time_point deadline);
-  /// What was wrong with the stream, if anything.
+  /// The fault of the stream, if it has one.
   const Status &error() const { return broken; }
   /// Bytes received so far.
   uint64_t received() const { return total; }
@@ -74,6 +74,8 @@ std::optional<Connection> accept(const Listener &listener);
 std::optional<Connection> connectHere(const std::string &name);
 /// Whether the other end of a Unix socket is a process of this user.
 bool ofThisUser(const Connection &connection);
+/// The id of the process at the other end of a Unix socket; 0 if unknown.
+int peerProcess(const Connection &connection);
 /// Connects, waiting at most until the deadline; null if nobody is there.
 std::optional<Connection> connect(const std::string &host, int port,
                                   Clock::time_point deadline);

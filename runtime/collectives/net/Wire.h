@@ -202,7 +202,7 @@ struct Failed {
   bool isValid(int64_t ranks) const;
 };
 
-/// What a rank waits for: an exchange, or others in a collective.
+/// A rank's wait: for an exchange, or for others in a collective.
 struct Stuck {
   static constexpr Type kType = Type::Stuck;
   bool exchange = false;

@@ -3,15 +3,14 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranks meet as they do over TCP, at a Unix socket, through which the
-// memory's open file is then passed. Groups and buffers lie in it, where the
-// collectives of rank threads work as they are; everything else is the side
-// channel. Any failure of any rank is that of all, for good.
+// The ranks meet as they do over TCP, but at a Unix socket, through which the
+// memory's open file is passed. Groups and buffers lie in it, where the
+// collectives of rank threads work as they are; everything else goes through
+// the sockets. Any failure of any rank is that of all, for good.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../BackendTable.h"
-#include "../net/NetRendezvous.h"
 #include "Segment.h"
 #include "tprt/artifact.h"
 
@@ -21,6 +20,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace tprt;
@@ -37,11 +37,15 @@ constexpr int kCollapse = 25;
 namespace {
 
 /// The rendezvous' name on this host; that of a socket is short, and still not
-/// that of another job.
+/// that of another job. Memory that was inherited has a number of its own.
 std::string nameOf(const ProcessInfo &process) {
   constexpr size_t kLongest = 100;
+  struct stat info{};
+  std::string job = process.job;
+  if (process.file >= 0 && fstat(process.file, &info) == 0)
+    job = std::to_string(info.st_ino);
   std::string name =
-      detail::join("tprt-", getuid(), "-", process.starter, "-", process.job);
+      detail::join("tprt-", getuid(), "-", process.starter, "-", job);
   if (name.size() > kLongest) {
     char hash[20];
     std::snprintf(hash, sizeof(hash), "-%016lx", long(checksum(name)));
@@ -105,43 +109,52 @@ Status give(net::RankConnections &connections, const Segment &segment,
   return {};
 }
 
-Expected<Segment> attach(int file, const ProcessInfo &process) {
-  auto segment = Segment::attach(file);
-  if (segment && segment->ranks() != process.ranks)
+Expected<std::shared_ptr<const Segment>> share(Expected<Segment> segment,
+                                               const ProcessInfo &process) {
+  TPRT_TRY(segment.status());
+  if (segment->ranks() != process.ranks)
     return userError("the rendezvous is of ", segment->ranks(),
                      " ranks, expected ", process.ranks);
-  return segment;
+  return std::make_shared<const Segment>(std::move(*segment));
 }
 
 } // namespace
 
-Expected<Segment> tprt::rendezvous(const ProcessInfo &process,
-                                   int64_t regionBytes, double timeoutSeconds) {
-  if (process.file >= 0)
-    return attach(process.file, process);
+Expected<HostRanks> tprt::rendezvous(const ProcessInfo &process,
+                                     int64_t regionBytes,
+                                     double timeoutSeconds) {
   std::string name = nameOf(process);
-  Expected<Segment> segment = Segment();
-  if (process.rank == 0)
-    segment = Segment::create(process.ranks, regionBytes);
-  if (!segment)
-    return segment;
-  TPRT_ASSIGN(auto connections,
+  bool isInherited = process.file >= 0;
+  HostRanks ranks;
+  if (isInherited) {
+    TPRT_ASSIGN(ranks.memory, share(Segment::attach(process.file), process));
+  } else if (process.rank == 0) {
+    TPRT_ASSIGN(ranks.memory,
+                share(Segment::create(process.ranks, regionBytes), process));
+  }
+  TPRT_ASSIGN(ranks.connections,
               net::rendezvousHere(process, name, timeoutSeconds));
+  // The starter knows better, where hosts have several names.
+  ranks.connections.localRank = process.localRank;
+  ranks.connections.localRanks = process.localRanks;
+  if (isInherited)
+    return ranks;
   // A process that ended is seen by its connection; one that stands still may
   // take as long as it might have to come.
   auto deadline = net::Clock::now() +
                   std::chrono::milliseconds(int64_t(timeoutSeconds * 1000));
   if (process.rank == 0) {
-    TPRT_TRY(give(connections, *segment, deadline));
-    return segment;
+    TPRT_TRY(give(ranks.connections, *ranks.memory, deadline));
+    return ranks;
   }
-  net::Connection &root = connections.peers[0];
+  net::Connection &root = ranks.connections.peers[0];
   root.send(net::encode(net::Type::Heard));
   int file = receiveFile(root.fd, net::remaining(deadline));
   if (file < 0)
     return lostError("rank ", process.rank,
                      ": rank 0 is lost: it left the rendezvous '", name, "'");
-  return attach(file, process);
+  TPRT_ASSIGN(ranks.memory, share(Segment::attach(file), process));
+  return ranks;
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,11 +166,13 @@ namespace {
 class ProcessBackend : public SharedBackend {
 public:
   /// This process becomes process.rank.
-  ProcessBackend(std::shared_ptr<const Segment> segment,
-                 const ProcessInfo &process,
+  ProcessBackend(HostRanks ranks, const ProcessInfo &process,
                  const SideChannel::Options &options);
 
   SideChannel *channel() const override { return side.get(); }
+  Status agree(int64_t, uint64_t value, const char *what) override {
+    return side->agree(value, what);
+  }
   Expected<Buffer> allocate(int64_t rank, int64_t bytes) override;
   /// Without a copy, if `data` is memory that allocate gave.
   Expected<Gathered> gather(const void *data, int64_t bytes) override;
@@ -173,11 +188,12 @@ private:
 
 } // namespace
 
-ProcessBackend::ProcessBackend(std::shared_ptr<const Segment> shared,
-                               const ProcessInfo &process,
+ProcessBackend::ProcessBackend(HostRanks ranks, const ProcessInfo &process,
                                const SideChannel::Options &options)
-    : SharedBackend(shared->ranks(), options.timeoutSeconds, options.describe),
-      segment(*shared), side(makeChannel(std::move(shared), process, options)) {
+    : SharedBackend(process.ranks, options.timeoutSeconds, options.describe),
+      segment(*ranks.memory),
+      side(net::makeChannel(std::move(ranks.connections), process, options,
+                            ranks.memory)) {
   oneProcess = false;
   base = segment.base();
   extent = segment.size();
@@ -216,14 +232,11 @@ Expected<Buffer> ProcessBackend::allocate(int64_t rank, int64_t bytes) {
 Expected<Backend::Gathered> ProcessBackend::gather(const void *data,
                                                    int64_t bytes) {
   // Buffers of this memory stay readable after their process has ended.
-  uint64_t offset = uint64_t(static_cast<const char *>(data) - base);
-  TPRT_ASSIGN(auto all, side->exchange(
-                            std::string(reinterpret_cast<char *>(&offset), 8)));
+  TPRT_ASSIGN(auto offsets, side->exchangeValues(uint64_t(
+                                static_cast<const char *>(data) - base)));
   Gathered result;
-  for (const std::string &text : all) {
-    std::memcpy(&offset, text.data(), 8);
+  for (uint64_t offset : offsets)
     result.data.push_back(base + offset);
-  }
   return result;
 }
 
@@ -234,9 +247,9 @@ connectProcesses(const BackendOptions &options) {
   if (!process.oneHost())
     return userError("backend 'processes' needs all ranks on one host: ",
                      process.hosts, "; put them on one host");
-  TPRT_ASSIGN(auto segment, rendezvous(process, options.sharedBytes,
-                                       options.waits.timeoutSeconds));
-  return std::make_unique<ProcessBackend>(
-      std::make_shared<Segment>(std::move(segment)), process, options.waits);
+  TPRT_ASSIGN(auto here, rendezvous(process, options.sharedBytes,
+                                    options.waits.timeoutSeconds));
+  return std::make_unique<ProcessBackend>(std::move(here), process,
+                                          options.waits);
 }
 } // namespace tprt

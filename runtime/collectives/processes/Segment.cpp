@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The layout: header, rank records, positions, groups, mailbox, regions. All of
-// it is valid when zero, so that it needs no construction.
+// The layout: header, positions, groups, regions. All of it is valid when zero,
+// so that it needs no construction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@
 using namespace tprt;
 
 namespace {
-constexpr uint64_t kMagic = 0x3230454d48535054; // "TPSHME02"
-constexpr int64_t kGroups = 4096, kPage = 4096, kMessage = 2048;
+constexpr uint64_t kMagic = 0x3330454d48535054; // "TPSHME03"
+constexpr int64_t kGroups = 4096, kMessage = 2048;
 constexpr int64_t kHugePage = int64_t(2) << 20;
 enum : uint32_t { kEmpty, kWriting, kReady };
 } // namespace
@@ -36,7 +36,6 @@ struct Segment::Header {
   int32_t code;
   int64_t culprit;
   char message[kMessage];
-  Barrier barrier;
 };
 
 struct alignas(64) Segment::GroupRecord {
@@ -53,16 +52,14 @@ struct alignas(64) Segment::GroupRecord {
   }
 };
 
-/// Where each part begins.
+/// The offsets of the parts.
 struct Layout {
   explicit Layout(int64_t ranks, int64_t header, int64_t group) {
-    records = alignUp(header, 64);
-    positions = records + ranks * int64_t(sizeof(RankRecord));
+    positions = alignUp(header, 64);
     groups = positions + ranks * int64_t(sizeof(Position));
-    mailbox = alignUp(groups + kGroups * group, kPage);
-    regions = alignUp(mailbox + ranks * Segment::kMailboxBytes, kHugePage);
+    regions = alignUp(groups + kGroups * group, kHugePage);
   }
-  int64_t records, positions, groups, mailbox, regions;
+  int64_t positions, groups, regions;
 };
 
 #define LAYOUT                                                                 \
@@ -85,8 +82,7 @@ Expected<Segment> Segment::create(int64_t ranks, int64_t regionBytes) {
     return userError("cannot make ", bytes, " bytes of shared memory for ",
                      ranks, " ranks: ", std::strerror(errno),
                      " (is there a limit on the size of files?)");
-  // What the records need is taken now, so that a lack of memory is an error
-  // here.
+  // The records' memory is taken now, so that a lack of it is an error here.
   if (int code = posix_fallocate(segment.file, 0, layout.groups))
     return userError("cannot make shared memory for ", ranks,
                      " ranks: ", std::strerror(code));
@@ -121,10 +117,6 @@ Expected<Segment> Segment::attach(int fd) {
 int64_t Segment::ranks() const { return header().ranks; }
 int64_t Segment::regionBytes() const { return header().regionBytes; }
 
-RankRecord &Segment::record(int64_t rank) const {
-  return reinterpret_cast<RankRecord *>(base() + LAYOUT.records)[rank];
-}
-
 Position *Segment::positions() const {
   return reinterpret_cast<Position *>(base() + LAYOUT.positions);
 }
@@ -132,12 +124,6 @@ Position *Segment::positions() const {
 char *Segment::region(int64_t rank) const {
   return base() + LAYOUT.regions + rank * header().regionBytes;
 }
-
-char *Segment::mailbox(int64_t rank) const {
-  return base() + LAYOUT.mailbox + rank * kMailboxBytes;
-}
-
-Barrier &Segment::barrier() const { return header().barrier; }
 
 std::atomic<uint32_t> &Segment::aborted() const { return header().aborted; }
 

@@ -62,7 +62,7 @@ Status Library::lookUp(const char *symbol, void *&address) const {
 #define TPRT_REQUIRE(function)                                                 \
   TPRT_TRY(library.find(TPRT_NAME(function), api.function));
 
-/// What the first call loaded, or why it could not.
+/// The library that the first call loaded, or why it could not.
 template <typename Api, auto load>
 static Expected<const Api *> once() {
   static const Expected<Api> loaded = load();
@@ -126,8 +126,8 @@ static Expected<Nccl> loadNccl() {
 
 Expected<const Nccl *> Nccl::get() { return once<Nccl, loadNccl>(); }
 
-/// Who can mend it: what the machine lacks is for the user, all else went wrong
-/// on a device, an illegal address too.
+/// The class of an error: the user mends what the machine lacks; all else went
+/// wrong on a device, an illegal address too.
 static Code codeOf(CUresult result) {
   for (CUresult lacking :
        {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_NO_DEVICE,

@@ -167,9 +167,9 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
     I32(id) I64(rows) IN(cotangent) IN(x) IN(routing) IN(gate) IN(up) IN(down) \
         IN(inside) OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))
 
-/// Where the words of a sampling record are: its best logits and their tokens,
-/// the largest logit, the sums of exponentials relative to it, as they are and
-/// over the temperature, and what wins the draw.
+/// The layout of a sampling record: its best logits and their tokens, the
+/// largest logit, the sums of exponentials relative to it, as they are and over
+/// the temperature, and what wins the draw.
 enum tprt_record {
   TPRT_RECORD_CANDIDATES = 64,
   TPRT_RECORD_TOKENS = TPRT_RECORD_CANDIDATES,
@@ -219,8 +219,8 @@ enum tprt_slot {
 #undef TPRT_SLOT
 };
 
-/// What a step is given. Addresses of tensors are the device's where there is
-/// one; the arrays of addresses are the host's. All memory belongs to the
+/// The arguments of a step. Addresses of tensors are the device's where there
+/// is one; the arrays of addresses are the host's. All memory belongs to the
 /// runtime and stays where it is between the steps of a run; the step allocates
 /// nothing. A state that is both an input and an output has one address. Every
 /// member is eight bytes, in this order.
@@ -246,7 +246,7 @@ typedef struct tprt_step_args {
 typedef int32_t (*tprt_step)(const tprt_api *api, tprt_rank *rank,
                              const tprt_step_args *args);
 
-/// What the query symbol returns: entries in the manifest's order.
+/// The result of the query symbol: entries in the manifest's order.
 typedef struct tprt_program {
   uint32_t abi_version;
   uint32_t entry_count;

@@ -26,7 +26,8 @@
 
 namespace tprt {
 
-/// What the ranks of a group hold of a value, along the axes of the group.
+/// The form in which the ranks of a group hold a value, along the axes of the
+/// group.
 enum class Holding : uint8_t {
   Replicated, ///< all the same
   Partial,    ///< an addend each (of a sum; or a maximum, a minimum)
@@ -107,8 +108,8 @@ struct CollectiveRow {
     }
     return 0;
   }
-  /// Of how many pieces, one a message, the tensor of the whole group consists:
-  /// the ring cuts it unless the row cuts or gathers itself.
+  /// The number of pieces, one a message, of the tensor of the whole group: the
+  /// ring cuts it unless the row cuts or gathers itself.
   constexpr int64_t pieces(int64_t ranks) const {
     if (ring == Ring::Direct)
       return 1;

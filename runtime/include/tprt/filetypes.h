@@ -12,6 +12,8 @@
 #define TPRT_FILETYPES_H
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace tprt {
 
@@ -50,6 +52,16 @@ inline constexpr FileTypeRow kFileTypes[] = {
     TPRT_FILE_TYPES(TPRT_ROW)
 #undef TPRT_ROW
 };
+
+/// The type whose `column` is that text.
+inline std::optional<FileType>
+parseFileType(std::string_view text,
+              const char *FileTypeRow::*column = &FileTypeRow::name) {
+  for (const FileTypeRow &row : kFileTypes)
+    if (!text.empty() && text == row.*column)
+      return FileType(&row - kFileTypes);
+  return std::nullopt;
+}
 
 } // namespace tprt
 

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What people give for a checkpoint's file by mistake begins in a way that
-// tells it. The compiler and the runtime say the same of it.
+// Files that people give for a checkpoint's by mistake are told by their first
+// bytes. The compiler and the runtime say the same of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ namespace tprt {
 /// How many of a file's first bytes tell what it is.
 inline constexpr int kTellingBytes = 64;
 
-/// What a file is that begins with these bytes, and what to do, to follow its
-/// name in a message; empty if it is none of these.
+/// Says what a file is that begins with these bytes, and what to do, to follow
+/// its name in a message; empty if it is none of these.
 inline std::string_view describeForeign(std::string_view head) {
   struct Row {
     std::string_view beginning, is;
@@ -59,7 +59,7 @@ inline bool looksLikeHubName(std::string_view text) {
   if (text.empty() || text[0] == '.' || text[0] == '~')
     return false;
   size_t slash = text.find('/');
-  if (slash == std::string_view::npos) // With a dot it is a file.
+  if (slash == std::string_view::npos) // A name with a dot is that of a file.
     return text.find('.') == std::string_view::npos;
   return slash > 0 && slash + 1 < text.size() &&
          text.find('/', slash + 1) == std::string_view::npos;

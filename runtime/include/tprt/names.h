@@ -23,7 +23,7 @@
 
 namespace tprt {
 
-/// Where in a name a number stands, [begin, end), and which it is: scale *
+/// The place of a number in a name, [begin, end), and its value: scale *
 /// iteration + offset.
 struct LayerNumber {
   size_t begin, end;

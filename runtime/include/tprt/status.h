@@ -21,7 +21,8 @@
 
 namespace tprt {
 
-/// Who can mend an error. The values are tp-run's exit codes.
+/// The class of an error says who can mend it. The values are tp-run's exit
+/// codes.
 enum class Code : int {
   Ok = 0,
   User = 1,     ///< the user's input, files or environment
@@ -80,7 +81,7 @@ Status lostError(Parts &&...parts) {
   return {Code::Lost, detail::join(std::forward<Parts>(parts)...)};
 }
 
-/// What `body` returns, a Status, or the exception that it throws as one. Every
+/// Returns the Status of `body`, or the exception that it throws as one. Every
 /// thread of the runtime's and every call into it runs in one of these: what
 /// goes wrong on one rank (it has no memory) must become an error of all.
 template <typename Body>
@@ -97,7 +98,7 @@ template <typename T>
 class [[nodiscard]] Expected {
 public:
   Expected(T value) : value_(std::move(value)) {}
-  /// Of what becomes a T, such as the pointer to a derived class.
+  /// Converts from what becomes a T, such as the pointer to a derived class.
   template <typename From>
     requires(std::convertible_to<From, T> && !std::convertible_to<From, Status>)
   Expected(From &&value) : value_(std::forward<From>(value)) {}

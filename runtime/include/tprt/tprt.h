@@ -41,7 +41,7 @@ typedef struct tprt_tensor {
   int64_t bytes;
 } tprt_tensor;
 
-/// What is zero has its default.
+/// A member that is zero has its default.
 typedef struct tprt_options {
   uint64_t size; ///< sizeof(tprt_options)
   /// threads, processes, mpi or nccl; null: what suits the artifact's device.
@@ -53,7 +53,7 @@ typedef struct tprt_options {
   double timeout_seconds, start_timeout_seconds, load_timeout_seconds;
   int32_t timeline;    ///< record one
   int32_t allow_stops; ///< a rank that stands still is no lost rank
-  /// Where ranks are processes: called once, as soon as any rank is lost or has
+  /// Called once, where ranks are processes, as soon as any rank is lost or has
   /// failed, which may be before a call returns it. `rank` is the one that is
   /// lost, that failed or that waited too long, or -1. On a thread of the
   /// library: it may not wait or use the session.

@@ -68,7 +68,7 @@ CUresult check(const End &end, const Shape &shape, Kind kind) {
   return CUDA_SUCCESS;
 }
 
-/// What is wrong when the node runs at last, which was right at the call.
+/// Finds faults at the time the node runs, which the call did not have.
 bool stillThere(const End &end, const Shape &shape) {
   if (!isDevicePlace(end.data) || onDevice(end.data, end.extent(shape)))
     return true;

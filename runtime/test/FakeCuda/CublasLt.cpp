@@ -426,7 +426,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     bool fits =
         kWorkspace[id] <= p->workspace &&
         (id != SplitK || p->reductions != CUBLASLT_REDUCTION_SCHEME_NONE);
-    // What does not fit the workspace is left out, but one entry says why.
+    // Algorithms that do not fit the workspace are left out, but one entry says
+    // why.
     if (!fits && id != SplitK)
       continue;
     cublasLtMatmulHeuristicResult_t &result =

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What stands behind the handles CUgraph and CUgraphExec.
+// The objects behind the handles CUgraph and CUgraphExec.
 //
 //===----------------------------------------------------------------------===//
 

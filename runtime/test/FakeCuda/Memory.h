@@ -22,7 +22,7 @@
 
 namespace fake {
 
-/// What an address belongs to.
+/// The kind of memory that an address belongs to.
 enum class Place {
   Device,   ///< a live allocation of device memory
   NoDevice, ///< the device's range, but no live allocation
@@ -52,7 +52,7 @@ struct CloseMemory {
   ~CloseMemory();
 };
 
-/// Where an address lies, in words, for reports.
+/// Describes in words where an address lies, for reports.
 std::string describe(const void *address);
 
 /// Reserves the range and installs the handler that reports faults in it.
@@ -65,7 +65,7 @@ CUresult freeDevice(CUdeviceptr address);
 size_t deviceBytes();
 size_t deviceCapacity();
 
-/// What was copied from the device to the host until now.
+/// Bytes copied from the device to the host until now.
 size_t bytesToHost();
 
 /// Calls visit(begin, bytes) for every live device allocation.

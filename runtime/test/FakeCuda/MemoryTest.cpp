@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a host or a kernel must not do is refused or faults.
+// Actions that a host or a kernel must not take are refused or fault.
 //
 //===----------------------------------------------------------------------===//
 

@@ -340,7 +340,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   Guard guard;
   if (!isLive(comm))
     return ncclInvalidArgument;
-  // What is under way ends without a result.
+  // Calls that are under way end without a result.
   comm->shared->aborted = true;
   communicators().erase(comm);
   delete comm;

@@ -15,7 +15,7 @@
 //
 // A node that waits for another process (a collective) gives way to others.
 //
-// With TP_FAKE_CUDA_STUCK_AFTER=N the device stands still for ever once it has
+// TP_FAKE_CUDA_STUCK_AFTER=N makes the device stand still for ever once it has
 // done N nodes, as one whose kernel does not end or that fell off its bus.
 //
 //===----------------------------------------------------------------------===//
@@ -36,7 +36,7 @@
 
 namespace fake {
 
-/// What one attempt at a node came to. Waiting: it is neither done nor stuck
+/// The outcome of one attempt at a node. Waiting: it is neither done nor stuck
 /// for good, another process has to move first.
 enum class Step { Done, Waiting };
 

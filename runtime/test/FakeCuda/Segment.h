@@ -28,7 +28,7 @@ namespace fake {
 constexpr int kMaxRanks = 64;
 constexpr size_t kSlotBytes = size_t(256) << 20;
 
-/// What a collective is, to compare between ranks.
+/// The signature of a collective, to compare between ranks.
 struct Signature {
   int32_t kind, type, reduction, root;
   uint64_t count;

@@ -31,7 +31,7 @@ struct Record {
 struct CUevent_st {
   unsigned flags;
   std::shared_ptr<Record> record;
-  // Of the last record, if it was captured.
+  // The capture of the last record, if it was captured.
   std::shared_ptr<Capture> capture;
   std::set<int> ends, joinedEnds;
   unsigned queries = 0;

@@ -76,7 +76,8 @@ CUresult refuseInCapture(const char *function);
 /// Waits for what the stream holds now.
 CUresult synchronise(CUstream stream);
 
-/// What a new node of the stream has to wait for; `set` makes a node the last.
+/// The nodes that a new node of the stream has to wait for; `set` makes a node
+/// the last.
 std::vector<NodeRef> tailsOf(CUstream stream);
 void setTail(CUstream stream, NodeRef node);
 

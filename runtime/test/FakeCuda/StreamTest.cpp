@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the edges order always comes out right; what they do not order comes out
-// wrong for some round.
+// Work that the edges order always comes out right; work that they do not order
+// comes out wrong for some round.
 //
 //===----------------------------------------------------------------------===//
 

@@ -145,10 +145,9 @@ TEST(CompareTensors, RandomBoxes) {
       part[draw(0, boxCount - 1)] += 1;
     std::string first = bytesOf(whole, false), second = bytesOf(part, isHalf);
     directory.write(first + second);
-    CheckpointTensor a{"F32", shape, 0, first.size(), 0, "model.safetensors"};
-    CheckpointTensor b{
-        isHalf ? "BF16" : "F32",      sizes, first.size(),
-        first.size() + second.size(), 0,     "model.safetensors"};
+    CheckpointTensor a{"F32", shape, 0, first.size(), "model.safetensors"};
+    CheckpointTensor b{isHalf ? "BF16" : "F32", sizes, first.size(),
+                       first.size() + second.size(), "model.safetensors"};
     TensorComparer comparer(directory.path);
     SmallVector<int64_t> zeros(sizes.size(), 0);
     auto equal = comparer.areEqual({&a, shape, offsets}, {&b, sizes, zeros},
