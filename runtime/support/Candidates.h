@@ -12,6 +12,7 @@
 #define TPRT_SUPPORT_CANDIDATES_H
 
 #include "Draw.h"
+#include "Simd.h"
 
 #include <algorithm>
 #include <cmath>
