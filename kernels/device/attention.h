@@ -22,11 +22,12 @@ TP_SHAPE(int, sharing) ///< query heads of a KV head
 TP_SHAPE(int, headSize)
 TP_SHAPE(int, valueSize)
 TP_SHAPE(bool, causal)
-/// Keys that a causal query sees at most; of others, half to either side. 0: all.
+/// Keys that a causal query sees at most; of others, half to either side. 0:
+/// all.
 TP_SHAPE(int, window)
 TP_SHAPE(float, scale)
 TP_SHAPE(float, softCap)     ///< 0: none
-TP_SHAPE(int, maskBytes) ///< of an element of the mask; 0: no mask
+TP_SHAPE(int, maskBytes)     ///< of an element of the mask; 0: no mask
 TP_SHAPE(int, sinkType)      ///< 0: no sinks, 1: f32, 2: bf16, 3: f16
 TP_SHAPE(int, headsTogether) ///< whose keys the second-level cache holds
 // Of keys over pages, which a table names: it has `tableRows` rows of `slots`.
@@ -45,9 +46,9 @@ inline constexpr float kLog2E = 0x1.715476p+0f, kLn2 = 0x1.62e430p-1f;
 inline constexpr float kPowersAbove = 8;
 
 /// The call's arguments. Tensors are [batch, tokens, heads, size]; strides
-/// count elements from token to token. Over pages, `batch` is 1, keys and values
-/// are pools [cells, heads, size], and each token has a row of the table and a
-/// position.
+/// count elements from token to token. Over pages, `batch` is 1, keys and
+/// values are pools [cells, heads, size], and each token has a row of the table
+/// and a position.
 struct Arguments {
   const char *query;
   int64_t queryStride;

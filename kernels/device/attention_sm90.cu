@@ -124,7 +124,8 @@ template <typename P>
 __device__ inline bool followGreatest(State<P> &state,
                                       const float (&scores)[P::kKeys / 2],
                                       float (&by)[2]) {
-  const float room = scalesScores() ? kPowersAbove : kPowersAbove / multiplier();
+  const float room =
+      scalesScores() ? kPowersAbove : kPowersAbove / multiplier();
   // Two chains of maxima for each row, for the sake of latency.
   float chains[4] = {scores[0], scores[1], scores[2], scores[3]};
 #pragma unroll
@@ -138,7 +139,8 @@ __device__ inline bool followGreatest(State<P> &state,
   for (int half = 0; half < 2; ++half) {
     greatest[half] = maxNumber(chains[2 * half], chains[2 * half + 1]);
     for (int mask = 1; mask <= 2; mask *= 2)
-      greatest[half] = maxNumber(greatest[half], shuffleXor(greatest[half], mask));
+      greatest[half] =
+          maxNumber(greatest[half], shuffleXor(greatest[half], mask));
     isFar |= greatest[half] > state.greatest[half] + room;
   }
   if (ballot(isFar) == 0)
@@ -235,14 +237,15 @@ __device__ inline void writeOutputs(const Arguments &call, const Work<P> &work,
       char *to = outputs + hopper::swizzle<P::kRows>(row, i) + lane() % 4 * 4;
       *reinterpret_cast<uint32_t *>(to) =
           hopper::pack(typename P::Type(), state.output[4 * i + 2 * half],
-               state.output[4 * i + 2 * half + 1]);
+                       state.output[4 * i + 2 * half + 1]);
     }
   __syncwarp();
   constexpr int chunks = P::kValue / 8, rowsAtOnce = kWarp / chunks;
   const int chunk = lane() % chunks;
-  const bool isWide =
-      (uintptr_t(call.output) | 2 * call.outputStride | 2 * shape::valueSize()) %
-          16 == 0;
+  const bool isWide = (uintptr_t(call.output) | 2 * call.outputStride |
+                       2 * shape::valueSize()) %
+                          16 ==
+                      0;
 #pragma unroll
   for (int i = 0; i < 16 / rowsAtOnce; ++i) {
     const int row = warpRow + i * rowsAtOnce + lane() / chunks;
@@ -269,7 +272,8 @@ class Consumer {
 public:
   __device__ Consumer(const Arguments &call, char *shared, int thread)
       : call(call), shared(shared), barriers{shared + P::kBarriers},
-        group(uniform(thread / hopper::kWarpgroup)), warpRow(thread / kWarp * 16) {
+        group(uniform(thread / hopper::kWarpgroup)),
+        warpRow(thread / kWarp * 16) {
     if (group == P::kConsumers - 1)
       passTurn();
   }
@@ -441,7 +445,8 @@ __device__ inline void run(const Arguments &call, char *scratch) {
   P::giveRegisters();
   const int number = uniform(warp());
   auto produce = [&](bool ofKeys, auto copies) {
-    Producer<P, decltype(copies)> producer{call, shared, barriers, copies, items};
+    Producer<P, decltype(copies)> producer{call, shared, barriers, copies,
+                                           items};
     if (ofKeys)
       producer.template run<true>();
     else

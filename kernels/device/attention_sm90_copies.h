@@ -169,17 +169,17 @@ __device__ inline void readMask(const Arguments &call, const Work<P> &work,
 template <typename P>
 __device__ inline void writeMask(const unsigned (&words)[P::kMaskWords],
                                  char *shared, int stage) {
-  auto *to = reinterpret_cast<uint32_t *>(shared + P::kMasks) +
-             stage * P::kMaskWords;
+  auto *to =
+      reinterpret_cast<uint32_t *>(shared + P::kMasks) + stage * P::kMaskWords;
   if (lane() == 0)
 #pragma unroll
     for (int word = 0; word < P::kMaskWords; ++word)
       to[word] = words[word];
 }
 
-/// Copies of pages by the copy engine, which two warps start, each a `part` of a
-/// tile: there are many, and each takes a warp some time. A lane looks up each
-/// page.
+/// Copies of pages by the copy engine, which two warps start, each a `part` of
+/// a tile: there are many, and each takes a warp some time. A lane looks up
+/// each page.
 template <typename P>
 struct PageCopies {
   Maps<P> maps;
@@ -279,8 +279,8 @@ private:
   }
 };
 
-/// Copies by two warps of the producer, element by element, wherever the tensors
-/// lie. `thread` is the thread's number in them.
+/// Copies by two warps of the producer, element by element, wherever the
+/// tensors lie. `thread` is the thread's number in them.
 template <typename P>
 struct ElementCopies {
   const Arguments &call;
@@ -383,7 +383,8 @@ struct Producer {
       }
 #pragma unroll 1
       for (; tile >= work.firstTile; --tile) {
-        const int next = tile > work.firstTile ? copies.find(work, tile - 1) : 0;
+        const int next =
+            tile > work.firstTile ? copies.find(work, tile - 1) : 0;
         if constexpr (ofKeys)
           loadKey(work, tile, found);
         else

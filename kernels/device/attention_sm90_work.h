@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How work is cut, and what lies where in shared memory. A work item is a tile
-// of rows of a KV head: of a batch entry or, over pages, of a *run*, tokens that
-// follow each other in one row of the table.
+// of rows of a KV head: of a batch entry or, over pages, of a *run*, tokens
+// that follow each other in one row of the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -162,8 +162,7 @@ public:
   /// The item of the block in a round; nothing behind the last one.
   __device__ bool get(int round, Work<P> &work) const {
     const int blocks = launch::gridX(), own = blockIdx.x;
-    const int number =
-        round * blocks + (round % 2 ? blocks - 1 - own : own);
+    const int number = round * blocks + (round % 2 ? blocks - 1 - own : own);
     if (number >= count())
       return false;
     if constexpr (P::kPaged)
@@ -232,7 +231,8 @@ private:
     const unsigned rows = shape::tableRows();
     if (unsigned(row) >= rows)
       return unsigned(before) < rows;
-    return row != before || call.positions[token] != call.positions[token - 1] + 1;
+    return row != before ||
+           call.positions[token] != call.positions[token - 1] + 1;
   }
 
   /// A bit for each token, then each run at the place that the bits behind it

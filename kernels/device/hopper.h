@@ -46,22 +46,22 @@ TP_PRIMITIVE void tp_wgmma_commit();
 
 /// For `count` accumulators a thread: tp_wgmma_wait_<pending>_<count>
 /// waits until at most `pending` groups run, after which the accumulators may
-/// be read. tp_hold_<count> and tp_hold_words_<count> have the assembler compute
-/// `registers` before what follows, and do nothing else.
+/// be read. tp_hold_<count> and tp_hold_words_<count> have the assembler
+/// compute `registers` before what follows, and do nothing else.
 #define TP_DECLARE_WAIT(count)                                                 \
   TP_PRIMITIVE void tp_wgmma_wait_0_##count(float *accumulators);              \
   TP_PRIMITIVE void tp_wgmma_wait_1_##count(float *accumulators);              \
   TP_PRIMITIVE void tp_hold_##count(float *registers);                         \
   TP_PRIMITIVE void tp_hold_words_##count(uint32_t *registers);
 
-/// tp_wgmma_ss_<type>_<columns>: d = a bᵀ, or d + a bᵀ if `adds`; a [64, 16] and
-/// b [columns, 16] in shared memory, by descriptors, the reduction along rows.
-/// tp_wgmma_rs_<type>_<columns>: d += a b; a [64, 16] in four registers of each
-/// thread, b [16, columns] in shared memory.
-/// d [64, columns] is columns / 2 numbers of each thread: numbers 4 i to 4 i + 3
-/// of lane l of warp w are (r, c), (r, c + 1), (r + 8, c), (r + 8, c + 1) with
-/// r = 16 w + l / 4 and c = 8 i + 2 (l % 4). A in registers lies likewise, as
-/// pairs of elements: (r, c), (r + 8, c), (r, c + 8), (r + 8, c + 8), i = 0.
+/// tp_wgmma_ss_<type>_<columns>: d = a bᵀ, or d + a bᵀ if `adds`; a [64, 16]
+/// and b [columns, 16] in shared memory, by descriptors, the reduction along
+/// rows. tp_wgmma_rs_<type>_<columns>: d += a b; a [64, 16] in four registers
+/// of each thread, b [16, columns] in shared memory. d [64, columns] is columns
+/// / 2 numbers of each thread: numbers 4 i to 4 i + 3 of lane l of warp w are
+/// (r, c), (r, c + 1), (r + 8, c), (r + 8, c + 1) with r = 16 w + l / 4 and c =
+/// 8 i + 2 (l % 4). A in registers lies likewise, as pairs of elements: (r, c),
+/// (r + 8, c), (r, c + 8), (r + 8, c + 8), i = 0.
 #define TP_DECLARE_WGMMA(type, columns)                                        \
   TP_PRIMITIVE void tp_wgmma_ss_##type##_##columns(float *d, uint32_t a,       \
                                                    uint32_t b, int adds);      \
@@ -97,8 +97,10 @@ TP_PRIMITIVE void tp_named_arrive(int name, int threads);
 /// field. tp_tensor_map_begin: the tensor's base, of `rank` dimensions, of
 /// which dimension 0 is contiguous; boxes become panels, and what lies outside
 /// the tensor zero.
-TP_PRIMITIVE void tp_tensor_map_begin_bf16(char *map, const void *base, int rank);
-TP_PRIMITIVE void tp_tensor_map_begin_f16(char *map, const void *base, int rank);
+TP_PRIMITIVE void tp_tensor_map_begin_bf16(char *map, const void *base,
+                                           int rank);
+TP_PRIMITIVE void tp_tensor_map_begin_f16(char *map, const void *base,
+                                          int rank);
 /// Dimension <n>: its size, that of a box, and bytes from one index to the next
 /// (a multiple of 16, not used of dimension 0).
 #define TP_DECLARE_DIMENSION(n)                                                \
@@ -110,10 +112,10 @@ TP_PRIMITIVE void tp_tensor_map_publish(char *global, const char *map);
 TP_PRIMITIVE void tp_tensor_map_acquire(const char *global);
 /// Starts the copy of the box at `at` (x0 is dimension 0), whose bytes the
 /// barrier counts.
-TP_PRIMITIVE void tp_copy_box_4(char *to, const char *map, char *barrier, int x0,
-                                int x1, int x2, int x3);
-TP_PRIMITIVE void tp_copy_box_5(char *to, const char *map, char *barrier, int x0,
-                                int x1, int x2, int x3, int x4);
+TP_PRIMITIVE void tp_copy_box_4(char *to, const char *map, char *barrier,
+                                int x0, int x1, int x2, int x3);
+TP_PRIMITIVE void tp_copy_box_5(char *to, const char *map, char *barrier,
+                                int x0, int x1, int x2, int x3, int x4);
 
 /// The number, of which the compiler knows nothing.
 TP_PRIMITIVE int tp_opaque(int value);
@@ -199,7 +201,7 @@ __device__ inline uint32_t pack(F16, float low, float high) {
 
 inline constexpr int kMapBytes = 128;
 inline constexpr int kAlignment = 1024; ///< of panels in shared memory
-inline constexpr int kWarpgroup = 128; ///< threads
+inline constexpr int kWarpgroup = 128;  ///< threads
 
 } // namespace hopper
 

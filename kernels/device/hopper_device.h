@@ -17,7 +17,8 @@
 /// The address as instructions on shared memory take it.
 __attribute__((always_inline)) __device__ inline uint32_t
 sharedAddress(const char *pointer) {
-  return uint32_t(uintptr_t((const __attribute__((address_space(3))) char *)pointer));
+  return uint32_t(
+      uintptr_t((const __attribute__((address_space(3))) char *)pointer));
 }
 
 //===----------------------------------------------------------------------===//
@@ -39,7 +40,7 @@ TP_PRIMITIVE void tp_wgmma_commit() {
 }
 
 #define TP_DEFINE_WAIT(count)                                                  \
-  TP_PRIMITIVE void tp_hold_##count(float *registers) {                                     \
+  TP_PRIMITIVE void tp_hold_##count(float *registers) {                        \
     _Pragma("unroll") for (int i = 0; i < count; ++i) asm volatile(            \
         "" : "+f"(registers[i])::"memory");                                    \
   }                                                                            \
@@ -47,11 +48,11 @@ TP_PRIMITIVE void tp_wgmma_commit() {
     _Pragma("unroll") for (int i = 0; i < count; ++i) asm volatile(            \
         "" : "+r"(registers[i])::"memory");                                    \
   }                                                                            \
-  TP_PRIMITIVE void tp_wgmma_wait_0_##count(float *accumulators) {                          \
+  TP_PRIMITIVE void tp_wgmma_wait_0_##count(float *accumulators) {             \
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");             \
     tp_hold_##count(accumulators);                                             \
   }                                                                            \
-  TP_PRIMITIVE void tp_wgmma_wait_1_##count(float *accumulators) {                          \
+  TP_PRIMITIVE void tp_wgmma_wait_1_##count(float *accumulators) {             \
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");             \
     tp_hold_##count(accumulators);                                             \
   }
@@ -71,27 +72,27 @@ TP_PRIMITIVE void tp_wgmma_commit() {
 
 /// `A`, `B`, ... are the operands behind the accumulators.
 #define TP_DEFINE_WGMMA(type, columns, A, B, C, D, E)                          \
-  TP_PRIMITIVE void tp_wgmma_ss_##type##_##columns(float *d, uint32_t a, uint32_t b,        \
-                                      int adds) {                              \
-    asm volatile(                                                              \
-        "{.reg .pred adds; setp.ne.b32 adds, " C ", 0; .reg .b64 a, b; "       \
-        "mov.b64 a, {" A ", " TP_DESCRIPTOR_HIGH "}; "                         \
-        "mov.b64 b, {" B ", " TP_DESCRIPTOR_HIGH "}; "                         \
-        "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type \
-        " " TP_NAMES_##columns ", a, b, adds, 1, 1, 0, 0;}"                    \
-        : TP_D_##columns                                                       \
-        : "r"(a), "r"(b), "r"(adds)                                            \
-        : "memory");                                                           \
+  TP_PRIMITIVE void tp_wgmma_ss_##type##_##columns(float *d, uint32_t a,       \
+                                                   uint32_t b, int adds) {     \
+    asm volatile("{.reg .pred adds; setp.ne.b32 adds, " C                      \
+                 ", 0; .reg .b64 a, b; "                                       \
+                 "mov.b64 a, {" A ", " TP_DESCRIPTOR_HIGH "}; "                \
+                 "mov.b64 b, {" B ", " TP_DESCRIPTOR_HIGH "}; "                \
+                 "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type \
+                 "." #type " " TP_NAMES_##columns ", a, b, adds, 1, 1, 0, 0;}" \
+                 : TP_D_##columns                                              \
+                 : "r"(a), "r"(b), "r"(adds)                                   \
+                 : "memory");                                                  \
   }                                                                            \
-  TP_PRIMITIVE void tp_wgmma_rs_##type##_##columns(float *d, const uint32_t *a,             \
-                                      uint32_t b) {                            \
-    asm volatile(                                                              \
-        "{.reg .b64 b; mov.b64 b, {" E ", " TP_DESCRIPTOR_HIGH "}; "           \
-        "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type "." #type \
-        " " TP_NAMES_##columns ", {" A ", " B ", " C ", " D "}, b, 1, 1, 1, 1;}" \
-        : TP_D_##columns                                                       \
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b)                   \
-        : "memory");                                                           \
+  TP_PRIMITIVE void tp_wgmma_rs_##type##_##columns(                            \
+      float *d, const uint32_t *a, uint32_t b) {                               \
+    asm volatile("{.reg .b64 b; mov.b64 b, {" E ", " TP_DESCRIPTOR_HIGH "}; "  \
+                 "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #type \
+                 "." #type " " TP_NAMES_##columns ", {" A ", " B ", " C ", " D \
+                                                  "}, b, 1, 1, 1, 1;}"         \
+                 : TP_D_##columns                                              \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b)          \
+                 : "memory");                                                  \
   }
 
 TP_DEFINE_WAIT(32)
@@ -122,10 +123,10 @@ TP_PRIMITIVE int tp_opaque(int value) {
 //===----------------------------------------------------------------------===//
 
 TP_PRIMITIVE void tp_mbarrier_init(char *barrier, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(
-                   sharedAddress(barrier)),
-               "r"(count)
-               : "memory");
+  asm volatile(
+      "mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(sharedAddress(barrier)),
+      "r"(count)
+      : "memory");
 }
 TP_PRIMITIVE void tp_mbarrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;\n"
@@ -133,9 +134,9 @@ TP_PRIMITIVE void tp_mbarrier_init_fence() {
                    : "memory");
 }
 TP_PRIMITIVE void tp_mbarrier_arrive(char *barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
-                   sharedAddress(barrier))
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(sharedAddress(barrier))
+      : "memory");
 }
 TP_PRIMITIVE void tp_mbarrier_expect(char *barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
@@ -162,10 +163,10 @@ TP_PRIMITIVE void tp_named_arrive(int name, int threads) {
 }
 
 #define TP_DEFINE_REGISTERS(count)                                             \
-  TP_PRIMITIVE void tp_give_registers_##count() {                                           \
+  TP_PRIMITIVE void tp_give_registers_##count() {                              \
     asm volatile("setmaxnreg.dec.sync.aligned.u32 " #count ";" ::: "memory");  \
   }                                                                            \
-  TP_PRIMITIVE void tp_take_registers_##count() {                                           \
+  TP_PRIMITIVE void tp_take_registers_##count() {                              \
     asm volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";" ::: "memory");  \
   }
 TP_DEFINE_REGISTERS(40)
@@ -180,13 +181,14 @@ TP_DEFINE_REGISTERS(232)
 /// tensormap.replace of `field`; `value` is an operand or a number.
 #define TP_REPLACE(field, bits, value, ...)                                    \
   asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." bits      \
-               " [%0], " value ";" ::"r"(sharedAddress(map)) __VA_OPT__(, )    \
+               " [%0], " value ";" ::"r"(sharedAddress(map))__VA_OPT__(, )     \
                    __VA_ARGS__                                                 \
                : "memory")
 
 /// Types, layouts and swizzles have numbers: PTX ISA, tensormap.replace.
 #define TP_DEFINE_BEGIN(type, number)                                          \
-  TP_PRIMITIVE void tp_tensor_map_begin_##type(char *map, const void *base, int rank) {     \
+  TP_PRIMITIVE void tp_tensor_map_begin_##type(char *map, const void *base,    \
+                                               int rank) {                     \
     TP_REPLACE("global_address", "b64", "%1", "l"(base));                      \
     TP_REPLACE("rank", "b32", "%1", "r"(rank - 1));                            \
     TP_REPLACE("elemtype", "b32", number);                                     \
@@ -198,8 +200,8 @@ TP_DEFINE_BEGIN(bf16, "10")
 TP_DEFINE_BEGIN(f16, "6")
 
 #define TP_DEFINE_DIMENSION(n, before)                                         \
-  TP_PRIMITIVE void tp_tensor_map_dimension_##n(char *map, int size, int box,               \
-                                   int64_t stride) {                           \
+  TP_PRIMITIVE void tp_tensor_map_dimension_##n(char *map, int size, int box,  \
+                                                int64_t stride) {              \
     TP_REPLACE("global_dim", "b32", #n ", %1", "r"(size));                     \
     TP_REPLACE("box_dim", "b32", #n ", %1", "r"(box));                         \
     TP_REPLACE("element_stride", "b32", #n ", 1");                             \
@@ -220,28 +222,28 @@ TP_PRIMITIVE void tp_tensor_map_publish(char *global, const char *map) {
       : "memory");
 }
 TP_PRIMITIVE void tp_tensor_map_acquire(const char *global) {
-  asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(
-                   global)
-               : "memory");
+  asm volatile(
+      "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(global)
+      : "memory");
 }
-TP_PRIMITIVE void tp_copy_box_4(char *to, const char *map, char *barrier, int x0, int x1,
-                   int x2, int x3) {
+TP_PRIMITIVE void tp_copy_box_4(char *to, const char *map, char *barrier,
+                                int x0, int x1, int x2, int x3) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile"
                ".mbarrier::complete_tx::bytes "
                "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(sharedAddress(to)),
-               "l"(map), "r"(sharedAddress(barrier)), "r"(x0), "r"(x1),
-               "r"(x2), "r"(x3)
+               "l"(map), "r"(sharedAddress(barrier)), "r"(x0), "r"(x1), "r"(x2),
+               "r"(x3)
                : "memory");
 }
-TP_PRIMITIVE void tp_copy_box_5(char *to, const char *map, char *barrier, int x0, int x1,
-                   int x2, int x3, int x4) {
-  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile"
-               ".mbarrier::complete_tx::bytes "
-               "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(
-                   sharedAddress(to)),
-               "l"(map), "r"(sharedAddress(barrier)), "r"(x0), "r"(x1),
-               "r"(x2), "r"(x3), "r"(x4)
-               : "memory");
+TP_PRIMITIVE void tp_copy_box_5(char *to, const char *map, char *barrier,
+                                int x0, int x1, int x2, int x3, int x4) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile"
+      ".mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(sharedAddress(to)),
+      "l"(map), "r"(sharedAddress(barrier)), "r"(x0), "r"(x1), "r"(x2), "r"(x3),
+      "r"(x4)
+      : "memory");
 }
 
 #endif // TP_KERNELS_DEVICE_HOPPER_DEVICE_H

@@ -85,8 +85,8 @@ struct RowLayout {
 struct AttentionTiles {
   int64_t rowWarps, keyWarps, fragments, keys;
   int64_t splits;
-  /// Whether the kernels have a pointer to scratch: for what splits make, or for
-  /// a kernel of another architecture.
+  /// Whether the kernels have a pointer to scratch: for what splits make, or
+  /// for a kernel of another architecture.
   bool hasScratch = false;
   RowLayout head;   ///< of queries and keys
   RowLayout value;  ///< of values and results

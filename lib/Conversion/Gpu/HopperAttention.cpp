@@ -126,7 +126,9 @@ KernelImage tp::getHopperAttention(const AttentionShape &shape,
   }
   StringRef type = shape.type.isBF16() ? "bf16" : "f16";
   std::string entry =
-      ((shape.pages ? "paged_attention_sm90_" : "attention_sm90_") + type + "_" + Twine(tiles.head)).str();
+      ((shape.pages ? "paged_attention_sm90_" : "attention_sm90_") + type +
+       "_" + Twine(tiles.head))
+          .str();
   return {"sm_90a",
           {"attention_sm90", entry, numbers.getDictionary(context)},
           launch};

@@ -63,8 +63,8 @@ makeDeviceMachine(StringRef image, std::string &error) {
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
       triple, image.empty() ? StringRef(portableArchitecture) : image,
       // tensormap.replace is of PTX 8.3.
-      image.empty() ? "+ptx80" : "+ptx83",
-      options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      image.empty() ? "+ptx80" : "+ptx83", options, std::nullopt, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
 }
 
 static void setImage(llvm::Module &module, StringRef image) {
