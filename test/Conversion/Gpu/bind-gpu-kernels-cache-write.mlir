@@ -39,3 +39,11 @@ func.func @empty(%k: tensor<0x2x8xf32>, %cells: tensor<0xi32>, %pool: tensor<64x
   %0 = nn.cache_write %k, %cells, %pool : (tensor<0x2x8xf32>, tensor<0xi32>, tensor<64x2x8xf32>) -> tensor<64x2x8xf32>
   return %0 : tensor<64x2x8xf32>
 }
+
+// -----
+
+func.func @wide(%k: tensor<2x2x8xf64>, %cells: tensor<2xi32>, %pool: tensor<64x2x8xf64>) -> tensor<64x2x8xf64> {
+  // expected-error @below {{expected elements of at most 4 bytes for a device, got 'tensor<64x2x8xf64>'}}
+  %0 = nn.cache_write %k, %cells, %pool : (tensor<2x2x8xf64>, tensor<2xi32>, tensor<64x2x8xf64>) -> tensor<64x2x8xf64>
+  return %0 : tensor<64x2x8xf64>
+}

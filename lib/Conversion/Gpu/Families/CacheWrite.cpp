@@ -20,6 +20,8 @@ using namespace tp;
 /// The most threads of a block, and bytes that one instruction moves.
 static constexpr int64_t mostThreads = 256;
 static constexpr int64_t widestChunk = 16;
+/// The largest elements that there is an entry point for.
+static constexpr int64_t mostElementBytes = 4;
 
 FailureOr<FamilyChoice> tp::chooseCacheWrite(Operation *operation) {
   auto op = cast<nn::CacheWriteOp>(operation);
@@ -36,6 +38,10 @@ FailureOr<FamilyChoice> tp::chooseCacheWrite(Operation *operation) {
   int64_t threads =
       std::min(mostThreads, int64_t(llvm::alignTo(rowBytes / chunk, 32)));
   int64_t parts = threads ? llvm::divideCeil(rowBytes / chunk, threads) : 0;
+  if (elementBytes > mostElementBytes)
+    return op.emitOpError("expected elements of at most ")
+           << mostElementBytes << " bytes for a device, got "
+           << op.getPool().getType();
   int64_t numbers = std::numeric_limits<int32_t>::max();
   if (tokens < 1 || rowBytes < 1 || cells > numbers || rowBytes > numbers ||
       parts > gridLimit)
