@@ -13,12 +13,14 @@ import shutil
 
 import numpy
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from tp_mlir import quantize
 from tp_mlir.quantize import _codes, _files
 
 SHARDED = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "llama-sharded"
+REFERENCES = pathlib.Path(__file__).resolve().parent / "quantized" / "references.safetensors"
+REFERRED = "model.layers.0.mlp.up_proj"  # the module that is in them
 SEED = 20261126
 K = 256
 SHAPES = {"self_attn.q_proj": (96, K), "self_attn.o_proj": (129, K), "mlp.up_proj": (7, K),
@@ -129,6 +131,20 @@ def test_values(tmp_path, format, capsys):
         if "pack" in json.loads((out / "config.json").read_text())["quantization_config"][
                 "format"] and format != "mxfp4":
             assert tensors[f"{module}.weight_shape"].tolist() == list(shape)
+
+
+def test_what_compressed_tensors_reads(tmp_path):
+    """The package decompresses what is written to the same numbers: references are made by
+    scripts/make-quantize-references, and rounded to f32 once more than those here."""
+    references = load_file(REFERENCES)
+    assert set(references) == set(quantize.FORMATS)
+    folder = checkpoint(tmp_path / "in")
+    for format, reference in references.items():
+        out = tmp_path / format
+        assert run(folder, "--format", format, "-o", out) == 0
+        values, _ = decode(format, read(out), REFERRED, reference.shape,
+                           list(range(len(reference))))
+        assert numpy.allclose(values, reference, rtol=2 ** -23, atol=0), format
 
 
 def test_config_and_side_files(tmp_path):
