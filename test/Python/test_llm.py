@@ -185,16 +185,13 @@ def test_any_number_of_prompts():
 
 def test_a_cache_that_is_shared():
     """Room for a quarter of what all rows can have: some give way, and no answer changes."""
-    prompts = [one["prompt_ids"][:3 + 5 * i % 17] for i, one in enumerate(KNOWN * 4)][:16]
-    with tp_mlir.LLM(FOLDER, rows=8, chunk=16, context=128, cells=256, dtype="f32") as model:
-        alone = [model.generate(ids, max_tokens=70).ids for ids in prompts[:4]]
-        before = model.engine.stats()
-        assert before.pages == 8 and before.evictions == 0
-        answers = model.generate(prompts, max_tokens=70)
-        assert [one.ids for one in answers[:4]] == alone
+    prompts = [one["prompt_ids"][:3 + 5 * i % 17] for i, one in enumerate(KNOWN * 4)][:8]
+    with tp_mlir.LLM(FOLDER, rows=4, chunk=16, context=96, cells=96, dtype="f32") as model:
+        alone = [model.generate(ids, max_tokens=40).ids for ids in prompts[:2]]
+        assert model.engine.stats().pages == 3 and model.engine.stats().evictions == 0
+        answers = model.generate(prompts, max_tokens=40)
+        assert [one.ids for one in answers[:2]] == alone
         assert model.engine.stats().evictions > 0
-        again = model.generate(list(reversed(prompts)), max_tokens=70)
-        assert [one.ids for one in reversed(again)] == [one.ids for one in answers]
     with pytest.raises(tp_mlir.InputError, match="expected --cells to be from 1 to what all rows can "
                        "fill, 64, got 65"):
         tp_mlir.LLM(FOLDER, rows=2, context=32, cells=65)

@@ -46,7 +46,7 @@ metric_list: [{{metric: exact_match}}]
 
 def documents(llm):
     """Prompts with what the model makes of them, and with what it makes of others."""
-    known = [one for one in KNOWN if len(one["ids"]) >= 8][:6]
+    known = [one for one in KNOWN if len(one["ids"]) >= 8 and one["prompt"]][:5]
     texts = [answer.text.split("\n\n")[0] for answer in
              llm.generate([one["prompt"] for one in known], max_tokens=8)]
     return [{"prompt": one["prompt"], "continued": text, "label": i % 2,
@@ -73,7 +73,7 @@ def test_lm_eval(tmp_path):
                 capture_output=True, text=True, timeout=300,
                 env={**os.environ, "HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1",
                      "HF_HOME": str(tmp_path), "OPENAI_API_KEY": "x", "PYTHONPATH": ""})
-    assert made.returncode == 0, made.stderr[-2000:]
+    assert made.returncode == 0, made.stderr[-6000:]
     path, = pathlib.Path(tmp_path / "out").rglob("results_*.json")
     results = json.loads(path.read_text())["results"]
     assert len(asked) >= 4
