@@ -22,10 +22,12 @@ static std::string nameIndex(const uint32_t *index) {
 void Launch::find(const char *kind, Site site, const char *format, ...) {
   if (!seen.insert({kind, site}).second)
     return;
-  char details[1024];
-  va_list list;
+  va_list list, again;
   va_start(list, format);
-  vsnprintf(details, sizeof details, format, list);
+  va_copy(again, list);
+  std::string details(vsnprintf(nullptr, 0, format, list), '\0');
+  vsnprintf(details.data(), details.size() + 1, format, again);
+  va_end(again);
   va_end(list);
   std::string text = std::string("kernel ") + kernel.name + ": " + kind + ": " +
                      details + "; block " + nameIndex(blockIndex) + " thread " +
