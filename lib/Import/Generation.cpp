@@ -116,9 +116,9 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
       failed(checkRange(loc, "chunk", options.chunk, maxChunk, "at most")))
     return failure();
   options.cells = request.cells.value_or(0);
-  if (request.cells && failed(checkRange(loc, "cells", options.cells,
-                                         options.getMostCells(),
-                                         "what all rows can fill,")))
+  if (request.cells &&
+      failed(checkRange(loc, "cells", options.cells, options.getMostCells(),
+                        "what all rows can fill,")))
     return failure();
   if (options.getCells() >
       maxElements / layers /

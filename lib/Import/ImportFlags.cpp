@@ -156,8 +156,9 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
-           &generate, &context, &rows, &chunk, &cells, &kvDtype, &generationConfig,
-           &train, &clip, &momentum, &shardOptimizer, &dropout}) {
+           &generate, &context, &rows, &chunk, &cells, &kvDtype,
+           &generationConfig, &train, &clip, &momentum, &shardOptimizer,
+           &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr
@@ -215,7 +216,10 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
                                       : std::nullopt;
   };
   if (generate)
-    options.generate = {given(context), given(rows), given(chunk), given(cells),
+    options.generate = {given(context),
+                        given(rows),
+                        given(chunk),
+                        given(cells),
                         readType(kvDtype),
                         generationConfig.getNumOccurrences()
                             ? std::optional(generationConfig.getValue())
