@@ -290,7 +290,8 @@ class Generator:
             counts = self._counts()
         requests, tokens, cache = counts["requests"], counts["tokens"], counts["cache"]
         return Stats(running=requests["running"], waiting=requests["waiting"],
-                     prompt_tokens=tokens["prompt"] - tokens["prefix_hits"],
+                     # A prompt that is computed again may find its pages again.
+                     prompt_tokens=max(0, tokens["prompt"] - tokens["prefix_hits"]),
                      generated_tokens=tokens["generated"], shared_tokens=tokens["prefix_hits"],
                      evictions=requests["recomputed"], steps=counts["steps"]["count"],
                      pages=cache["pages"], pages_held=cache["used"])
@@ -341,7 +342,8 @@ class _Compiled(Generator):
 
 
 def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows=None,
-                chunk=None, cells=None, dtype=None, kv_dtype=None, generation_config=None, untie=False,
+                chunk=None, cells=None, dtype=None, kv_dtype=None, generation_config=None,
+                untie=False,
                 ignore=None, backend=None,
                 timeout=None, queue=1024):
     """Compile a checkpoint folder to a program that generates, and open it.

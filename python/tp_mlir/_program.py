@@ -156,8 +156,8 @@ class Program:
 
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
-            cells=None, kv_dtype=None, generation_config=None, train=None, clip=None, momentum=False,
-            recompute=None, dropout=None, untie=False, ignore=None, progress=False):
+            cells=None, kv_dtype=None, generation_config=None, train=None, clip=None,
+            momentum=False, recompute=None, dropout=None, untie=False, ignore=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With several

@@ -74,7 +74,9 @@ class Conversation:
             params = replace(self._params, max_tokens=most, stop_ids=self._tokenizer.stop_ids)
             with contextlib.closing(engine.stream(self._engine, ids, params)) as events:
                 for event in events:
-                    piece = decoder.push(engine.shown(event, params.stop_ids)) + (decoder.flush() if event.finish else "")
+                    piece = decoder.push(engine.shown(event, params.stop_ids))
+                    if event.finish:
+                        piece += decoder.flush()
                     if piece:
                         said.append(piece)
                         yield piece

@@ -4,7 +4,8 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 Order: sequence_bias, penalties, logit_bias, exclusions (the mask's among them), temperature, top_k,
-min_p, top_p, draw. Engines are judged by it; they do the same in float32, and on logits that are split over ranks.
+min_p, top_p, draw. Engines are judged by it; they do the same in float32, and on logits that are
+split over ranks.
 What is None changes nothing. Penalties and exclusions are those of transformers' logits
 processors.
 

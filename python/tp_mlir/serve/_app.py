@@ -37,7 +37,8 @@ class _Server:
     def __init__(self, engine, tokenizer, settings):
         self.engine, self.tokenizer, self.settings = engine, tokenizer, settings
         self.places = _limits.Places(settings.max_answers)
-        self.metrics = Metrics(None if isinstance(engine, Encoder) else engine, self.places, settings.model)
+        generates = None if isinstance(engine, Encoder) else engine
+        self.metrics = Metrics(generates, self.places, settings.model)
         self.prompts = Prompts(tokenizer, engine.vocabulary, settings)
         self.handler = Handler(engine, self.prompts, settings, self.places, self.metrics)
         self.started = int(time.time())

@@ -15,8 +15,8 @@ import numpy
 
 from .._packages import needed
 
-# Any amount of white space is valid JSON, and a model that is not sure may write it for ever. This is
-# a blank, or a line break with indentation.
+# Any amount of white space is valid JSON, and a model that is not sure may write it for ever. This
+# is a blank, or a line break with indentation.
 _BLANKS = r"(\x20|\x0D?\x0A[\x20\x09]{0,40})"
 
 
