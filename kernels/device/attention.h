@@ -30,7 +30,7 @@ TP_SHAPE(float, softCap)     ///< 0: none
 TP_SHAPE(int, maskBytes)     ///< of an element of the mask; 0: no mask
 TP_SHAPE(int, sinkType)      ///< 0: no sinks, 1: f32, 2: bf16, 3: f16
 TP_SHAPE(int, headsTogether) ///< whose keys the second-level cache holds
-// Of keys over pages, which a table names: it has `tableRows` rows of `slots`.
+// Keys over pages, which a table of `tableRows` rows of `slots` pages names:
 TP_SHAPE(int, page)  ///< cells of a page
 TP_SHAPE(int, cells) ///< of the pool
 TP_SHAPE(int, tableRows)
@@ -121,7 +121,8 @@ __device__ inline float scaleScore(float score) {
          (shape::softCap() * kLog2E);
 }
 
-/// What the exponents of a row are reduced by, whose greatest score this is.
+/// The number that the exponents of a row are reduced by, whose greatest score
+/// this is.
 __device__ inline float getShift(float greatest) {
   if (greatest == -kInfinity)
     return 0;

@@ -369,7 +369,7 @@ struct Producer {
                  barriers.valueFull(stage));
     valueRing.advance();
   }
-  /// Of queries and keys, or of values.
+  /// Fills queries and keys, or values.
   template <bool ofKeys>
   __device__ void run() {
     Work<P> work;

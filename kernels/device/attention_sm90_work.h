@@ -45,7 +45,7 @@ struct Plan {
   /// Whether tiles of keys have masks.
   __device__ static bool hasMask() { return paged || shape::maskBytes() != 0; }
 
-  /// Of 64K registers: two consumers get 232 a thread, three 160.
+  /// 64K registers are shared out: two consumers get 232 a thread, three 160.
   __device__ static void giveRegisters() {
     if constexpr (consumers == 2)
       tp_give_registers_40();
@@ -95,7 +95,7 @@ struct Barriers {
   }
 };
 
-/// Where a row of a work item stands in tensors of queries.
+/// The place of a row of a work item in tensors of queries.
 struct Place {
   bool inBounds;
   int64_t token; ///< among those of all batch entries

@@ -41,7 +41,7 @@ __device__ inline bool isFinite(float x) {
   return x < kInfinity && x > -kInfinity;
 }
 
-/// What a row says of its draw; `scale` is 1 where it is not at random.
+/// A row's draw; `scale` is 1 where it is not at random.
 struct RowDraw {
   int32_t position;
   uint64_t seed;
@@ -54,9 +54,9 @@ struct RowDraw {
         isRandom(temperatures[row] > 0),
         scale(1 / double(isRandom ? temperatures[row] : 1.0f)) {}
 
-  /// What the draw takes the largest of, for a finite logit. With u = (word +
-  /// 1/2) / 2^32 the Gumbel number is -log(-log(1 - u)); 1 - u has no more
-  /// digits than f64.
+  /// The score that the draw takes the largest of, for a finite logit. With u =
+  /// (word + 1/2) / 2^32 the Gumbel number is -log(-log(1 - u)); 1 - u has no
+  /// more digits than f64.
   __device__ double getScore(float logit, int token) const {
     if (!isRandom)
       return logit;

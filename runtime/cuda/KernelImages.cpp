@@ -56,7 +56,7 @@ std::string tprt::chooseImage(const Manifest &manifest, int major, int minor) {
 Expected<CUlibrary> KernelImages::loadLibrary(const CudaDevice &device,
                                               const Program &program,
                                               const std::string &section) {
-  // What the driver's PTX compiler has to say, if anything.
+  // The driver's PTX compiler writes its log here.
   char log[4096] = "";
   CUjit_option keys[] = {CU_JIT_ERROR_LOG_BUFFER,
                          CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

@@ -185,7 +185,7 @@ struct Kernel {
   std::string name; ///< for the timeline; device code: its symbol comes first
   KernelLaunch launch;
   int64_t arguments = 0; ///< eight-byte parameters
-  /// What devices of some architectures start in its place.
+  /// The kernels that devices of some architectures start in its place.
   std::map<std::string, KernelLaunch> images;
 
   /// `name` up to the first space.

@@ -58,7 +58,7 @@ struct InnerProduct {
   auto operator<=>(const InnerProduct &) const = default;
 };
 
-/// What a thread multiplies with.
+/// The buffers that a thread multiplies with.
 struct WorkerContext {
   explicit WorkerContext(const dnnl::engine &engine) : stream(engine) {}
   dnnl::stream stream;

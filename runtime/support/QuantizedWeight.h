@@ -42,7 +42,7 @@ struct QuantizedWeight {
   const void *scales = nullptr; ///< [groups of n, columns()]
   int64_t groupN = 0;           ///< rows of a group; 0: all
   int64_t groupK = 0;           ///< columns of a group; 0: all
-  /// Where row 0 and column 0 stand in their groups, as a shard of 192 rows
+  /// Row 0 and column 0 stand here in their groups, as a shard of 192 rows
   /// under blocks of 128 may begin in the middle of one.
   int64_t firstN = 0, firstK = 0;
 
