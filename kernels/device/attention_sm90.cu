@@ -353,6 +353,8 @@ private:
     Mask<P> mask;
     auto releaseKeys = [&] {
       mask.read(shared, keyRing.stage);
+      if (P::hasMask())
+        __syncwarp(); // all lanes have read before one of them releases
       release(barriers.keyEmpty(keyRing.stage));
       keyRing.advance();
     };

@@ -83,7 +83,9 @@ struct Maps {
                                       int size) {
     hopper::beginMap(typename P::Type(), map, base, 4);
     tp_tensor_map_dimension_0(map, size, 64, 0);
-    tp_tensor_map_dimension_1(map, call.keyLength, P::kKeys, 2 * stride);
+    // A dimension has one element at least; without keys none is copied.
+    tp_tensor_map_dimension_1(map, max(call.keyLength, 1), P::kKeys,
+                              2 * stride);
     tp_tensor_map_dimension_2(map, shape::keyHeads(), 1, 2 * size);
     tp_tensor_map_dimension_3(map, shape::batch(), 1,
                               2 * shape::keyCapacity() * stride);
