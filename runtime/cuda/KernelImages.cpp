@@ -124,7 +124,7 @@ Status KernelImages::load(const Driver &driver, const CudaDevice &device,
   TPRT_ASSIGN(
       std::string portable,
       chooseKernels(program, device.major, device.minor).in(device.describe()));
-  if (program.kernels.empty())
+  if (tables.kernels.empty())
     return {}; // products and collectives alone
   TPRT_ASSIGN(CUlibrary base, loadLibrary(device, program, portable));
   std::string image = chooseImage(tables, device.major, device.minor);
