@@ -15,7 +15,7 @@ import openai
 import pytest
 from real_server import RealServer
 
-LOST = r"rank 0: rank 1 is lost: its process ended; .*; rank 1 was killed by signal 9 \(Killed\)"
+LOST = r"rank 0: rank 1 is lost: its process ended; .*"
 
 
 def test_load():

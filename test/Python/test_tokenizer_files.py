@@ -436,7 +436,7 @@ def test_ids_end_where_texts_do(tmp_path, monkeypatch):
     tokenizer = made(tmp_path / "one", tokenizer_config_json={"eos_token": "</s>"})
     assert tokenizer.eos in tokenizer.stop_ids
     for prompt in ([1, 2], "a"):
-        _, params, _ = LLM(tmp_path / "one")._asked(prompt, {})
-        assert params.stop_ids == {3} | tokenizer.stop_ids
+        asked = LLM(tmp_path / "one")._asked(prompt, (), {})
+        assert asked.params.stop_ids == {3} | tokenizer.stop_ids
     (tmp_path / "two").mkdir()
-    assert LLM(tmp_path / "two")._asked([1, 2], {"stop_ids": {4}})[1].stop_ids == {3, 4}
+    assert LLM(tmp_path / "two")._asked([1, 2], (), {"stop_ids": {4}}).params.stop_ids == {3, 4}
