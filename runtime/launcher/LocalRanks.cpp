@@ -52,6 +52,33 @@ public:
       sigaction(kSignals[i], &before[i], nullptr);
   }
 
+  /// By a new process, whose signals are held: a signal that was sent to it
+  /// before it becomes a rank ends it, and does not end in a handler that goes.
+  static void becomeDefault() {
+    for (int number : kSignals) {
+      struct sigaction action{};
+      sigaction(number, nullptr, &action);
+      if (action.sa_handler != SIG_IGN)
+        signal(number, SIG_DFL);
+    }
+  }
+  /// Holds them back while it lives.
+  class Held {
+  public:
+    Held() {
+      sigset_t ours;
+      sigemptyset(&ours);
+      for (int number : kSignals)
+        sigaddset(&ours, number);
+      pthread_sigmask(SIG_BLOCK, &ours, &before);
+    }
+    ~Held() { release(); }
+    void release() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+
+  private:
+    sigset_t before;
+  };
+
 private:
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1};
   struct sigaction before[std::size(kSignals)];
@@ -114,9 +141,13 @@ private:
 bool LocalRanks::start(char **argv) {
   pid_t self = getpid();
   for (int64_t rank = 0; rank < segment.ranks(); ++rank) {
+    EndSignals::Held held;
     pid_t process = fork();
-    if (process == 0)
+    if (process == 0) {
+      EndSignals::becomeDefault();
+      held.release();
       becomeRank(segment, rank, argv, self);
+    }
     if (process < 0) {
       std::fprintf(stderr, "tp-run: error: cannot start rank %ld: %s\n",
                    long(rank), std::strerror(errno));
