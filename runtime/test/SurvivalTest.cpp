@@ -158,8 +158,10 @@ TEST(Survival, ToldAtAnyMoment) {
     EXPECT_EQ(code, -SIGTERM) << readFile(f.directory / "err");
     EXPECT_FALSE(fs::exists(f.directory / "out"));
     std::string err = readFile(f.directory / "err");
+    // Another rank may have seen the end of rank 0 before.
     EXPECT_TRUE(err.empty() ||
-                err.find("tp-run: error: ended by signal 15 (Terminated)") == 0)
+                err.find("tp-run: error: ended by signal 15 (Terminated)") !=
+                    std::string::npos)
         << err;
   }
 }
