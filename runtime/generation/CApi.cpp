@@ -10,6 +10,10 @@
 #include "Generator.h"
 #include "SessionModel.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
 using namespace tprt;
 using namespace tprt::capi;
 using namespace tprt::generation;
@@ -66,7 +70,8 @@ static TokenMask takeMask(const tprt_request &from) {
 static Expected<Request> takeRequest(const Generation &program,
                                      const tprt_request *from) {
   tprt_request r;
-  TPRT_TRY(take(from, "tprt_request", r, offsetof(tprt_request, given)));
+  TPRT_TRY(take(from, "tprt_request", r,
+                offsetof(tprt_request, prompt_log_probabilities)));
   json parameters = json::object();
   if (r.parameters) {
     TPRT_ASSIGN(parameters, parseJson(r.parameters, 8).in("parameters"));
@@ -168,7 +173,7 @@ int32_t tprt_generate_next(tprt_generator *generator, double seconds,
                            tprt_event *event) {
   return guard(generator, [&]() -> Status {
     tprt_event given;
-    TPRT_TRY(take(event, "tprt_event", given));
+    TPRT_TRY(take(event, "tprt_event", given, offsetof(tprt_event, of_prompt)));
     TPRT_ASSIGN(auto next, generator->own.next(seconds));
     generator->event = next ? std::move(*next) : Event();
     const Event &own = generator->event;
@@ -178,15 +183,17 @@ int32_t tprt_generate_next(tprt_generator *generator, double seconds,
       generator->ids.push_back(id);
       generator->logProbabilities.push_back(logarithm);
     }
-    *event = {given.size,
-              own.request,
-              own.token,
-              int32_t(own.finish),
-              generator->ids.data(),
-              generator->logProbabilities.data(),
-              int64_t(generator->ids.size()),
-              own.error.message().c_str(),
-              own.isOfPrompt};
+    tprt_event told{given.size,
+                    own.request,
+                    own.token,
+                    int32_t(own.finish),
+                    generator->ids.data(),
+                    generator->logProbabilities.data(),
+                    int64_t(generator->ids.size()),
+                    own.error.message().c_str(),
+                    own.isOfPrompt};
+    // The caller's may end before fields that were added later.
+    std::memcpy(event, &told, std::min<size_t>(given.size, sizeof(told)));
     return {};
   });
 }

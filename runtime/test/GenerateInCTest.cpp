@@ -308,7 +308,7 @@ TEST(Generate, ZerosThatAreGivenInC) {
   EXPECT_EQ(tprt_generate_submit(generator, &asked, 1, &number), 1);
   EXPECT_STREQ(tprt_generate_error(),
                "tprt_request: given: expected TPRT_GIVEN_* bits, got 96");
-  asked.size = offsetof(tprt_request, given) - 8;
+  asked.size = offsetof(tprt_request, prompt_log_probabilities) - 8;
   EXPECT_EQ(tprt_generate_submit(generator, &asked, 1, &number), 1);
   EXPECT_EQ(std::string(tprt_generate_error())
                 .find("tprt_request: expected a size of "),
