@@ -134,7 +134,8 @@ private:
   Clock::time_point askedAt;
   std::vector<pid_t> processes; ///< 0: it has ended
   int64_t alive = 0;
-  int code = 0;                              ///< of the first that failed
+  int code = 0;           ///< of the first that failed
+  bool hasKilled = false; ///< those that could not end themselves
   std::optional<Clock::time_point> deadline; ///< of reports, after a failure
 };
 
@@ -206,7 +207,7 @@ void LocalRanks::note(int64_t rank, int status) {
     segment.fail({lostError("rank ", rank, " is lost: its process ", how,
                             "; it was last seen ", lastSeen(rank)),
                   rank});
-  if (WIFSIGNALED(status) && !(deadline && Clock::now() > *deadline))
+  if (WIFSIGNALED(status) && !hasKilled)
     std::fprintf(stderr, "tp-run: error: rank %ld %s; it was last seen %s\n",
                  long(rank), how.c_str(), lastSeen(rank).c_str());
 }
@@ -219,10 +220,12 @@ void LocalRanks::hurry() {
     return;
   if (!deadline)
     deadline = Clock::now() + kReportTime;
-  if (Clock::now() > *deadline)
+  if (Clock::now() > *deadline) {
+    hasKilled = true;
     killAll();
-  else if (alive == 1 && failure->rank >= 0 && processes[failure->rank] != 0 &&
-           failure->status.code() == Code::Lost)
+  } else if (alive == 1 && failure->rank >= 0 &&
+             processes[failure->rank] != 0 &&
+             failure->status.code() == Code::Lost)
     deadline = Clock::now();
 }
 
