@@ -170,6 +170,10 @@ void LocalRanks::endBy(int signal) const {
   for (int64_t rank = 0; rank < segment.ranks(); ++rank)
     text += detail::join("; rank ", rank, " was ", lastSeen(rank));
   std::fprintf(stderr, "%s\n", text.c_str());
+  // None is left running that sees another end, and says so.
+  for (pid_t process : processes)
+    if (process > 0)
+      kill(process, SIGSTOP);
   killAll();
   for (pid_t process : processes)
     if (process > 0)
