@@ -174,6 +174,7 @@ void LocalRanks::endBy(int signal) const {
   for (pid_t process : processes)
     if (process > 0)
       kill(process, SIGSTOP);
+  usleep(5'000); // until all have stopped
   killAll();
   for (pid_t process : processes)
     if (process > 0)
