@@ -28,7 +28,7 @@
 
 namespace attention {
 
-/// What a thread has of its two rows, r and r + 8 of the warp.
+/// A thread's part of its two rows, r and r + 8 of the warp.
 template <typename P>
 struct State {
   float greatest[2] = {-kInfinity, -kInfinity};

@@ -23,7 +23,7 @@ struct SharedMemory {
   DrawnToken partials[kMostWarps];
 };
 
-/// What a row asks for.
+/// The requests of a row.
 struct Limits {
   int32_t topK;
   double topP;
@@ -165,7 +165,7 @@ __device__ void Pick::restrictByWeight() {
   isComplete = true;
 }
 
-/// What wins among the best that are left, or among the winners of the blocks.
+/// The winner among the best that are left, or among the winners of the blocks.
 __device__ DrawnToken Pick::drawToken() const {
   DrawnToken own = getNone();
   auto offer = [&](float logit, int token) {

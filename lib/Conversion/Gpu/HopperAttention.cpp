@@ -18,7 +18,7 @@ using namespace tp;
 
 /// Blocks that run at once: one on each multiprocessor.
 static constexpr int64_t mostBlocks = 132;
-/// Of the second-level cache (50 MiB), for keys and values.
+/// The share of the second-level cache (50 MiB) for keys and values.
 static constexpr int64_t cacheBytes = 32 << 20;
 static constexpr int64_t largestHead = 128, tileKeys = 128;
 /// Rows for which the kernel pays: half a tile of the smaller kind.
@@ -68,7 +68,7 @@ bool tp::hasHopperAttention(const AttentionShape &shape,
          shape.getRows() >= leastRows;
 }
 
-/// What the second-level cache holds of the keys and values of so many heads.
+/// The number of heads whose keys and values the second-level cache holds.
 static int64_t getHeadsTogether(const AttentionShape &shape) {
   int64_t lines = shape.keyHeads * shape.batch;
   if (!shape.causal)

@@ -180,7 +180,7 @@ static LogicalResult schedule(ModuleOp module, tp::StageOptions options,
   return success();
 }
 
-/// What starts the kernels where those of `image` take the place of others.
+/// Adds the launches in which kernels of `image` take the place of others.
 static LogicalResult addSet(Program &program, gpu::GPUModuleOp kernels,
                             StringRef image) {
   KernelSet &set = program.sets.emplace_back();

@@ -42,7 +42,7 @@ __device__ inline void load(char *tile, const uint16_t *from, int rows,
     put(tile, rows, i / columns, i % columns, from[i], faults);
 }
 
-/// What comes between generic stores and products that read them.
+/// A fence stands between generic stores and products that read them.
 __device__ inline void show(unsigned faults) {
   if (!has(faults, kNoProxyFence))
     tp_proxy_fence();
@@ -221,7 +221,7 @@ extern "C" __global__ void box(BoxTest test, char *map, char *to, int bytes,
 }
 
 namespace {
-/// Where the ring of `ring` has what.
+/// Offsets of the ring's parts in shared memory.
 constexpr int kStages = 2, kTileBytes = 64 * 128;
 __device__ inline char *getTile(int stage, int operand) {
   return dynamic_shared_memory + (2 * stage + operand) * kTileBytes;

@@ -27,7 +27,7 @@ inline bool covers(const Clock &clock, uint32_t party, uint32_t time) {
   return clock && party < clock->size() && (*clock)[party] >= time;
 }
 
-/// What a thread knows, or what a barrier passes on.
+/// The knowledge of a thread, or that which a barrier passes on.
 struct Knowledge {
   Clock happened;
   /// The part of it that a proxy fence has shown to products and to the copy

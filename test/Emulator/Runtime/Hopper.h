@@ -77,7 +77,7 @@ struct BoxCopy {
   uint64_t bytes() const { return rows() * rowBytes(); }
 };
 
-/// Where the 128-byte swizzle puts the chunk at `offset` of shared memory.
+/// The place to which the 128-byte swizzle moves the chunk at `offset`.
 inline uint32_t swizzle(uint32_t offset) {
   return offset ^ (offset >> 7 & 7) << 4;
 }
@@ -120,7 +120,7 @@ struct ThreadProducts {
   WordSet touched, written, undefined;
 };
 
-/// What products of a group read for a warp in shared memory, until its wait.
+/// Shared memory that products of a group read for a warp, until its wait.
 struct OperandReads {
   uint32_t warp, group;
   Site site;

@@ -126,7 +126,7 @@ void Launch::waitMbarrier(const char *place, uint32_t parity, Site site) {
   known = sum.get();
 }
 
-/// What is missing where thread `index` waits.
+/// Names what is missing where thread `index` waits.
 std::string Launch::describeWait(uint32_t index) const {
   const Thread &thread = threads[index];
   const Mbarrier *barrier = thread.waitsFor;

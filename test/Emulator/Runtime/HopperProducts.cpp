@@ -59,7 +59,7 @@ void Launch::meetWarpgroup(const char *operation, const void *what,
       threads[i].state = Thread::Ready;
 }
 
-/// Where element (row, 8 chunk) lies, the reduction along rows.
+/// The place of element (row, 8 chunk), the reduction along rows.
 static uint32_t locateAlongRows(uint32_t start, uint32_t row, uint32_t chunk) {
   return start + row / 8 * groupBytes + row % 8 * panelRowBytes +
          chunk * chunkBytes;

@@ -71,7 +71,7 @@ void Launch::meet(const char *operation, uint32_t mask, uint64_t *in,
   list.erase(found);
 }
 
-/// What is known to any of `members` and what they did themselves.
+/// The sum of what `members` know and did themselves.
 static Knowledge join(const std::vector<Barrier::Arrival> &members) {
   KnowledgeSum sum;
   for (const Barrier::Arrival &member : members) {

@@ -61,7 +61,7 @@ struct Launch {
 struct DeviceEntry {
   std::string source; ///< kernels/device/<source>.cu
   std::string entry;  ///< its extern "C" function
-  /// What each `shape::<name>()` of the source is: integers, and floats.
+  /// The value of each `shape::<name>()` of the source: integers, and floats.
   mlir::DictionaryAttr shape;
 };
 

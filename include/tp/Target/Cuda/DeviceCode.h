@@ -34,7 +34,7 @@ struct Cubin {
   std::string architecture; ///< "sm_90"
   std::string code;
   std::map<std::string, KernelResources> kernels;
-  /// What the assembler says of wgmma that it had to wait for (C75xx).
+  /// The assembler's warnings of wgmma that it had to wait for (C75xx).
   std::vector<std::string> warnings;
 };
 
@@ -73,7 +73,7 @@ struct DeviceCode : KernelCode {
   std::vector<NamedBytes> getFiles() const override;
 };
 
-/// Which kernels a module of bitcode has.
+/// The kernels that a module of bitcode has.
 struct BitcodeKind {
   /// The image that kernels are of, where they have one; empty: the portable
   /// ones.

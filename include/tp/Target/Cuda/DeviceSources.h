@@ -23,7 +23,7 @@ class Module;
 
 namespace tp {
 
-/// What names of primitives begin with.
+/// Names of primitives begin with this.
 inline constexpr llvm::StringLiteral primitivePrefix = "tp_";
 
 /// Defines the function `kernel` of `module`, a declaration, by `entry`, with

@@ -29,7 +29,7 @@ struct FamilyKernel {
   llvm::SmallVector<KernelImage, 0> images = {};
 };
 
-/// What an operation comes to. Operations that come to the same share kernels.
+/// The kernels of an operation. Operations with equal choices share them.
 struct FamilyChoice {
   /// Each `shape::<name>()` that the sources ask for.
   llvm::SmallVector<std::pair<llvm::StringLiteral, int64_t>> shape;
