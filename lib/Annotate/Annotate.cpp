@@ -24,6 +24,7 @@
 #include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Resolve/Provenance.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace tp {
@@ -112,6 +113,9 @@ private:
   /// Whether a built-in plan names every axis of the mesh: then one that it
   /// names besides is of one rank.
   bool knowsAllAxes() const;
+  SmallVector<StringRef> getPlanAxes() const;
+  LogicalResult refuseAxis(const PlanRule &rule, const Target &target,
+                           StringRef name);
   LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
                         const Target &target, unsigned index, DimSharding &out);
   LogicalResult checkGeneration(ModuleOp module);
@@ -313,6 +317,34 @@ bool Annotator::knowsAllAxes() const {
          });
 }
 
+/// The axes that rules of the plan name, each once.
+SmallVector<StringRef> Annotator::getPlanAxes() const {
+  SetVector<StringRef> names;
+  for (const PlanRule &rule : plan.rules)
+    for (const PlanDim &dim : rule.dims)
+      for (const PlanAxis &axis : dim.axes)
+        names.insert(axis.name);
+  return names.takeVector();
+}
+
+/// A rule names an axis that the mesh does not have. A plan of ours is known by
+/// all of its axes; of a file, the rule is what is to be mended.
+LogicalResult Annotator::refuseAxis(const PlanRule &rule, const Target &target,
+                                    StringRef name) {
+  auto quoted = [](StringRef axis) { return ("\"" + axis + "\"").str(); };
+  std::string known = llvm::join(llvm::map_range(mesh.getAxes(),
+                                                 [&](const Mesh::Axis &axis) {
+                                                   return quoted(axis.name);
+                                                 }),
+                                 ", ");
+  if (!plan.isBuiltin)
+    return error(rule, &target) << "expected an axis of the mesh (" << known
+                                << "), got " << quoted(name);
+  std::string all = llvm::join(llvm::map_range(getPlanAxes(), quoted), " and ");
+  return error(rule, &target)
+         << "shards over axes " << all << ", and the mesh has " << known;
+}
+
 LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
                                  const Target &target, unsigned index,
                                  DimSharding &out) {
@@ -321,14 +353,8 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
     std::optional<unsigned> found = mesh.findAxis(axis.name);
     if (!found && knowsAllAxes())
       continue;
-    if (!found) {
-      SmallVector<std::string> names;
-      for (const Mesh::Axis &known : mesh.getAxes())
-        names.push_back("\"" + known.name + "\"");
-      return error(rule, &target)
-             << "expected an axis of the mesh (" << llvm::join(names, ", ")
-             << "), got \"" << axis.name << "\"";
-    }
+    if (!found)
+      return refuseAxis(rule, target, axis.name);
     int64_t whole = mesh.getAxis(*found).size;
     AxisRef ref{*found, axis.pre, axis.size == 0 ? whole : axis.size};
     if (ref.pre > whole || ref.size > whole ||
@@ -356,6 +382,8 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
     if (size % d == 0)
       degrees.push_back(d);
   llvm::interleaveComma(degrees, diag);
+  if (rule.even == "batch")
+    diag << "; --batch of tp-import and tp-compile sets it";
   return diag;
 }
 

@@ -161,6 +161,10 @@ struct TensorPart {
   bool isStack() const { return part.find("{e}") != std::string::npos; }
 };
 
+/// The places of the program that a kernel or a call of a library computes, for
+/// people: layers' names, or lines of a file.
+using Locations = std::vector<std::string>;
+
 struct Gemm {
   enum class Activation { None, Relu, Silu, GeluErf, GeluTanh };
   int64_t m, n, k;
@@ -172,6 +176,7 @@ struct Gemm {
   bool residual;
   bool wTransposed; ///< w laid out [k, n]
   bool xTransposed; ///< x laid out [k, m]
+  Locations locations;
 };
 
 /// How a kernel of device code is started.
@@ -187,6 +192,7 @@ struct Kernel {
   int64_t arguments = 0; ///< eight-byte parameters
   /// The kernels that devices of some architectures start in its place.
   std::map<std::string, KernelLaunch> images;
+  Locations locations;
 
   /// `name` up to the first space.
   std::string symbol() const { return name.substr(0, name.find(' ')); }
@@ -205,6 +211,7 @@ struct Attention {
   int64_t biasHeads = 0; ///< 0: none
   tprt_type biasType;
   std::optional<tprt_type> sinksType; ///< there are sinks
+  Locations locations;
 };
 
 /// Attention of `tokens` tokens, at most, to the cells of their rows' pages.
@@ -215,6 +222,7 @@ struct PagedAttention {
   int64_t window;
   double scale, softCap;
   std::optional<tprt_type> biasType, sinksType;
+  Locations locations;
 };
 
 /// Gated feed-forwards [n, f] act([f, k]) [f, k] for `rows` rows at most.
@@ -222,6 +230,7 @@ struct Experts {
   int64_t rows, experts, k, f, n;
   tprt_type type;
   Gemm::Activation activation;
+  Locations locations;
 };
 
 /// An entry of the ledger: a row of the table that moves something.

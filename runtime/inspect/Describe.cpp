@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Inspect.h"
+#include "tprt/units.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -18,18 +19,6 @@
 using namespace tprt;
 
 namespace {
-
-std::string formatBytes(int64_t bytes) {
-  constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double size = double(bytes);
-  size_t unit = 0;
-  for (; size >= 1024 && unit + 1 < std::size(kUnits); ++unit)
-    size /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, unit ? "%.1f %s" : "%.0f %s", size,
-                kUnits[unit]);
-  return text;
-}
 
 /// `7 kernels`, `1 kernel`.
 std::string count(int64_t number, const std::string &what) {

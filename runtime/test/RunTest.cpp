@@ -48,9 +48,15 @@ TEST(Run, SameResultAtEveryDegree) {
         EXPECT_EQ(event["args"]["location"], "m.w2");
       }
     }
+    int64_t local = (kHidden + ranks - 1) / ranks;
     std::map<std::string, int> expected = {
-        {"thread_name", ranks},    {"gemm 0", 3 * ranks}, {"gemm 1", 3 * ranks},
-        {"all_reduce", 3 * ranks}, {"scale", 3 * ranks},  {"step", 3 * ranks}};
+        {"process_name", 1},
+        {"thread_name", ranks},
+        {detail::join("gemm w1 ", local, "x", kIn), 3 * ranks},
+        {detail::join("gemm 1 ", kOut, "x", local), 3 * ranks},
+        {"all_reduce", 3 * ranks},
+        {"scale", 3 * ranks},
+        {"step", 3 * ranks}};
     EXPECT_EQ(counts, expected);
   }
 }

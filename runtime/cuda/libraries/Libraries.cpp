@@ -121,6 +121,7 @@ static Expected<Nccl> loadNccl() {
 #define NCCL TPRT_REQUIRE
 #define NCCL_OPTIONAL TPRT_FIND
 #include "Functions.def"
+#include "tprt/units.h"
   return api;
 }
 
@@ -180,9 +181,9 @@ Expected<Event> tprt::makeEvent(const Driver &cuda, bool timed) {
 
 Expected<PinnedBytes> tprt::allocatePinned(const Driver &cuda, int64_t bytes) {
   void *memory = nullptr;
-  TPRT_TRY(
-      cuda.check(cuda.cuMemHostAlloc(&memory, size_t(bytes ? bytes : 1),
-                                     CU_MEMHOSTALLOC_PORTABLE),
-                 detail::join("cannot pin ", bytes, " bytes of host memory")));
+  TPRT_TRY(cuda.check(cuda.cuMemHostAlloc(&memory, size_t(bytes ? bytes : 1),
+                                          CU_MEMHOSTALLOC_PORTABLE),
+                      detail::join("cannot pin ", formatBytes(double(bytes)),
+                                   " of host memory")));
   return PinnedBytes(cuda, memory);
 }
