@@ -24,7 +24,6 @@
 #include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Resolve/Provenance.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace tp {
@@ -121,7 +120,10 @@ private:
   LogicalResult checkGeneration(ModuleOp module);
   /// Keep what rules with "kept" match and the derivative computes again.
   void keepMatched(ModuleOp module);
-  LogicalResult checkMatched(ModuleOp module);
+  LogicalResult checkMatched();
+  void warnOfPatterns(const PlanRule &rule);
+  SmallVector<std::string> getNearest(const PlanRule &rule,
+                                      StringRef pattern) const;
   void reportUnnamed(ModuleOp module);
   /// No more shards than elements, now that the head counts have had their say.
   LogicalResult checkSizes();
@@ -319,12 +321,14 @@ bool Annotator::knowsAllAxes() const {
 
 /// The axes that rules of the plan name, each once.
 SmallVector<StringRef> Annotator::getPlanAxes() const {
-  SetVector<StringRef> names;
+  SmallVector<StringRef> names;
   for (const PlanRule &rule : plan.rules)
     for (const PlanDim &dim : rule.dims)
       for (const PlanAxis &axis : dim.axes)
-        names.insert(axis.name);
-  return names.takeVector();
+        if (!llvm::is_contained(names, axis.name))
+          names.push_back(axis.name);
+  llvm::sort(names);
+  return names;
 }
 
 /// A rule names an axis that the mesh does not have. A plan of ours is known by
@@ -451,44 +455,73 @@ LogicalResult Annotator::checkGeneration(ModuleOp module) {
   return success();
 }
 
-LogicalResult Annotator::checkMatched(ModuleOp module) {
+/// The names of what the rule could match that come closest to a pattern: three
+/// at most.
+SmallVector<std::string> Annotator::getNearest(const PlanRule &rule,
+                                               StringRef pattern) const {
+  std::string bare = pattern.str();
+  llvm::erase(bare, '*');
+  SmallVector<std::pair<unsigned, std::string>> near;
+  auto add = [&](const std::string &name) {
+    std::pair<unsigned, std::string> entry{StringRef(name).edit_distance(bare),
+                                           name};
+    if (!name.empty() && !llvm::is_contained(near, entry))
+      near.push_back(entry);
+  };
+  for (const Target &target : targets)
+    if (target.kind == rule.kind)
+      llvm::for_each(target.names, add);
+  if (rule.kind == PlanRule::Kind::Kept)
+    llvm::for_each(notKept, add);
+  llvm::sort(near);
+  near.truncate(std::min<size_t>(near.size(), 3));
+  return llvm::map_to_vector(near, [](auto &entry) { return entry.second; });
+}
+
+LogicalResult Annotator::checkMatched() {
   for (auto [rule, count] : llvm::zip_equal(plan.rules, matches)) {
-    if (count > 0 || rule.optional ||
+    if (rule.optional ||
         (!rule.whenAxis.empty() && !mesh.findAxis(rule.whenAxis)))
       continue;
+    if (count > 0) {
+      warnOfPatterns(rule);
+      continue;
+    }
     InFlightDiagnostic diag = error(rule, nullptr);
     diag << "matched nothing: '" << llvm::join(rule.patterns, "', '") << "'";
-    // The names of that kind that come closest.
-    std::string bare = rule.patterns.front();
-    llvm::erase(bare, '*');
-    SmallVector<std::pair<unsigned, std::string>> near;
-    auto add = [&](const std::string &name) {
-      std::pair<unsigned, std::string> entry{
-          StringRef(name).edit_distance(bare), name};
-      if (!name.empty() && !llvm::is_contained(near, entry))
-        near.push_back(entry);
-    };
-    for (const Target &target : targets)
-      if (target.kind == rule.kind)
-        llvm::for_each(target.names, add);
-    if (rule.kind == PlanRule::Kind::Kept)
-      llvm::for_each(notKept, add);
-    llvm::sort(near);
-    if (near.size() > 3)
-      near.resize(3);
+    SmallVector<std::string> near = getNearest(rule, rule.patterns.front());
     if (near.empty() && rule.kind == PlanRule::Kind::Kept)
       return diag << "; the program has no derivative of repeated layers, for "
                      "which something would be kept: expected one of training "
                      "(--train adamw or sgd)";
     if (near.empty())
       return diag << "; the program has nothing of that kind";
-    diag << "; the nearest names are ";
-    llvm::interleaveComma(near, diag, [&](const auto &entry) {
-      diag << "'" << entry.second << "'";
-    });
-    return diag;
+    return diag << "; the nearest names are '" << llvm::join(near, "', '")
+                << "'";
   }
   return success();
+}
+
+/// One of several patterns may be for another model, or misspelt.
+void Annotator::warnOfPatterns(const PlanRule &rule) {
+  if (plan.isBuiltin || rule.patterns.size() < 2)
+    return;
+  for (const std::string &pattern : rule.patterns) {
+    PlanRule alone = rule;
+    alone.patterns = {pattern};
+    if (llvm::any_of(targets, [&](const Target &target) {
+          return isMatch(alone, target);
+        }))
+      continue;
+    SmallVector<std::string> near = getNearest(rule, pattern);
+    Location loc = FileLineColLoc::get(meshOp.getContext(), plan.name,
+                                       rule.place.line, rule.place.column);
+    InFlightDiagnostic diag = emitWarning(loc);
+    diag << "plan '" << plan.name << "': " << rule.path << ": '" << pattern
+         << "' matched nothing, unlike others of the list; the nearest names "
+            "are '"
+         << llvm::join(near, "', '") << "'";
+  }
 }
 
 /// What is declared of the state that an argument or result is.
@@ -559,7 +592,7 @@ LogicalResult Annotator::run(ModuleOp module) {
         !llvm::is_contained(unnamed, target.names.front()))
       unnamed.push_back(target.names.front());
   }
-  if (failed(checkMatched(module)))
+  if (failed(checkMatched()))
     return failure();
   bool shouldSplit = plan.isBuiltin && plan.name != "replicated";
   if (shouldSplit && !anySplit && !wasAnnotated && mesh.getNumRanks() > 1)

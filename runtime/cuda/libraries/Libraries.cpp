@@ -10,6 +10,8 @@
 
 #include "Libraries.h"
 
+#include "tprt/units.h"
+
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -121,7 +123,6 @@ static Expected<Nccl> loadNccl() {
 #define NCCL TPRT_REQUIRE
 #define NCCL_OPTIONAL TPRT_FIND
 #include "Functions.def"
-#include "tprt/units.h"
   return api;
 }
 
