@@ -21,6 +21,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -99,7 +100,7 @@ bool printsResults(const Options &options) {
 /// One line of what has run, where --stats does not say all of it.
 void sayWhatRan(const Session &session, const Options &options,
                 const std::vector<int64_t> &entries) {
-  if (session.root() && options.stats.empty())
+  if (session.root() && options.stats.empty() && !options.session.onlyRank)
     std::fprintf(stderr, "tp-run: %s\n",
                  describeRun(session, entries, options.repeat).c_str());
 }
@@ -185,8 +186,15 @@ Status runGenerate(Session &session, const Options &options,
   TPRT_TRY(session.loadWeights(options.weights));
   heedInterrupts(options.isLaunched());
   std::string statistics;
+  size_t prompts = requests.size();
+  auto start = std::chrono::steady_clock::now();
   TPRT_TRY(
       generate(session, options.generate, std::move(requests), statistics));
+  std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - start;
+  if (session.root() && options.stats.empty())
+    std::fprintf(stderr, "tp-run: %s\n",
+                 describeAnswers(session, prompts, taken.count()).c_str());
   return report(session, options, statistics);
 }
 

@@ -77,11 +77,23 @@ std::string tprt::describeResults(const std::vector<HostTensor> &results) {
   return text;
 }
 
+static std::string onRanks(const Session &session) {
+  int64_t ranks = session.manifest().mesh.size();
+  return detail::join(" on ", ranks, ranks == 1 ? " rank" : " ranks");
+}
+
+std::string tprt::describeAnswers(const Session &session, size_t prompts,
+                                  double seconds) {
+  return detail::join("answered ", prompts,
+                      prompts == 1 ? " prompt" : " prompts", onRanks(session),
+                      ": weights in ", formatSeconds(session.loadSeconds()),
+                      ", answers in ", formatSeconds(seconds));
+}
+
 std::string tprt::describeRun(const Session &session,
                               const std::vector<int64_t> &entries,
                               int64_t repeat) {
   const Manifest &manifest = session.manifest();
-  int64_t ranks = manifest.mesh.size();
   std::string text = "ran ", steps;
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string &name = manifest.entries[size_t(entries[i])].name;
@@ -96,7 +108,7 @@ std::string tprt::describeRun(const Session &session,
              formatSeconds(times.median());
   }
   text += repeat == 1 ? " once" : detail::join(" ", repeat, " times");
-  text += detail::join(" on ", ranks, ranks == 1 ? " rank" : " ranks");
+  text += onRanks(session);
   if (!manifest.parameters.empty())
     steps = ", weights in " + formatSeconds(session.loadSeconds()) + steps;
   if (!steps.empty())

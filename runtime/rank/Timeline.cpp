@@ -85,9 +85,12 @@ Timeline Timeline::fromBytes(const std::string &bytes) {
 }
 
 /// The last word of a place that a name of parameters has: q_proj of
-/// model.layers.{i}.self_attn.q_proj; a line of a file as it is.
+/// model.layers.{i}.self_attn.q_proj, layers.{i} of model.layers.{i}; a line of
+/// a file as it is.
 static std::string shortName(const std::string &location) {
-  size_t dot = location.rfind('.');
+  size_t end =
+      location.ends_with(".{i}") ? location.size() - 4 : std::string::npos;
+  size_t dot = location.rfind('.', end == std::string::npos ? end : end - 1);
   bool isFile = location.find(':') != std::string::npos;
   return isFile || dot == std::string::npos ? location
                                             : location.substr(dot + 1);
@@ -139,7 +142,7 @@ static std::string describeCall(const Manifest &manifest,
                  {"bytes", entry.bytes},
                  {"cause", entry.cause},
                  {"location", entry.location}});
-    return entry.row().operation;
+    return std::string(entry.row().operation);
   }
   case Kind::Step:
     args = json::object();

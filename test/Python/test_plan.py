@@ -484,7 +484,7 @@ def test_bad_input(capsys, tmp_path):
     config = json.loads((LLAMA_8B / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "lama"}))
     assert refused(capsys, 1, tmp_path).count("unsupported model_type") == 1
-    assert "positions, 8192, got 9000" in refused(capsys, 1, LLAMA_8B, "--context", 9000)
+    assert "positions, 8192, got 9000" in refused(capsys, 2, LLAMA_8B, "--context", 9000)
 
 
 @pytest.mark.parametrize("words, text", [

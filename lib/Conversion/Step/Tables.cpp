@@ -120,6 +120,13 @@ LogicalResult Tables::addLibrary(Operation *op) {
   for (LibrarySite &site : *sites)
     if (failed(addSite(site)))
       return failure();
+  // One call is known by the first description.
+  for (LibrarySite &site : llvm::drop_begin(*sites))
+    if (auto description =
+            sites->front().op.getLibraryDescription(sites->front().use);
+        description && placesOf.count(description->list))
+      addLocation(site.op,
+                  placesOf[description->list][sites->front().description]);
   sitesOf[op] = std::move(*sites);
   return success();
 }

@@ -240,7 +240,10 @@ def _check_sized(rows):
     if any("memory" in row for row in rows):
         return
     if len(reasons := {row["refusal"] for row in rows}) == 1:
-        raise ValueError(reasons.pop())
+        reason = reasons.pop()
+        # The compiler names an option of ours where that is what is wrong.
+        raise UsageError("tp-plan", 2, reason) if reason.startswith("expected --") else ValueError(
+            reason)
     raise ValueError("no degree and plan asked for can be sized:\n" + "\n".join(
         f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in rows))
 
