@@ -211,10 +211,17 @@ void Writer::writeCalls() {
       << join(manifest.kernels, ", ",
               [](const Kernel &kernel) { return kernel.name; })
       << "\n";
-  out << "library calls: " << count(int64_t(manifest.gemms.size()), "product")
-      << ", " << manifest.attentions.size() << " of attention, "
-      << manifest.pagedAttentions.size() << " of attention to pages, "
-      << manifest.experts.size() << " of experts\n";
+  // Those that there are.
+  std::string calls;
+  for (auto [number, what] :
+       {std::pair(manifest.gemms.size(), "GEMM"),
+        {manifest.attentions.size(), "attention"},
+        {manifest.pagedAttentions.size(), "paged attention"},
+        {manifest.experts.size(), "experts"}})
+    if (number)
+      calls +=
+          (calls.empty() ? "" : ", ") + std::to_string(number) + " " + what;
+  out << "library calls: " << (calls.empty() ? "none" : calls) << "\n";
 }
 
 std::string Writer::write() {
