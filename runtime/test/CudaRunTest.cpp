@@ -534,10 +534,10 @@ TEST(CudaRun, BackendsAndDevices) {
                                 "a device, compute capability 9.9): the "
                                 "program needs 47."))
       << small;
-  EXPECT_TRUE(
-      inOrder(small, {": the program needs ", " on the device, ", " of 19.1 MiB",
-                      " are free; use more ranks, or a smaller batch "
-                      "or sequence"}))
+  EXPECT_TRUE(inOrder(small, {": the program needs ", " on the device, ",
+                              " of 19.1 MiB",
+                              " are free; use more ranks, or a smaller batch "
+                              "or sequence"}))
       << small;
 
   Fixture host(1);
