@@ -21,7 +21,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 _SCRIPT = """
 addEventListener('load', () => {
-  const found = {};
+  const found = [];
   for (const frame of document.querySelectorAll('iframe')) {
     const page = frame.contentDocument, width = frame.contentWindow.innerWidth;
     const name = one => one.tagName + ' ' + one.textContent.trim().slice(0, 40);
@@ -34,8 +34,8 @@ addEventListener('load', () => {
       if (a != b && a.closest('svg') == b.closest('svg') && x.left < y.right - 1 &&
           y.left < x.right - 1 && x.top < y.bottom - 1 && y.top < x.bottom - 1)
         over.push(name(a) + ' over ' + name(b));
-    found[width] = {elements: boxes.length, outside: outside.map(([one]) => name(one)), over,
-                    scrolls: page.documentElement.scrollWidth > width};
+    found.push({width, elements: boxes.length, outside: outside.map(([one]) => name(one)), over,
+                    scrolls: page.documentElement.scrollWidth > width});
   }
   const result = document.createElement('pre');
   result.id = 'found'; result.textContent = JSON.stringify(found);
@@ -44,14 +44,16 @@ addEventListener('load', () => {
 """
 
 
-def lay_out(page, folder, widths):
-    """What a browser finds in a page of that text: {width: {"elements": how many are drawn,
-    "outside": those beyond an edge, "over": labels of one drawing that overprint each other,
-    "scrolls": whether it is wider than its frame}}. Skips the test where there is no Chromium."""
+def lay_out(pages, folder, widths):
+    """What a browser finds in pages of these texts: for each page and width, in order, a dict of
+    "width", "elements" (how many are drawn), "outside" (those beyond an edge), "over" (labels of
+    one drawing that overprint each other) and "scrolls" (whether it is wider than its frame).
+    Skips the test where there is no Chromium."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed (apt-get install chromium)")
     frames = "".join(f'<iframe style="border:0;width:{width}px;height:900px" '
-                     f'srcdoc="{html.escape(page)}"></iframe>' for width in widths)
+                     f'srcdoc="{html.escape(page)}"></iframe>' for page in pages
+                     for width in widths)
     wrapper = folder / "frames.html"
     wrapper.write_text(f'<!doctype html><meta charset="utf-8"><script>{_SCRIPT}</script>'
                        f"<body>{frames}</body>", encoding="utf-8")
@@ -61,4 +63,4 @@ def lay_out(page, folder, widths):
         env={**os.environ, "HOME": str(folder)}, capture_output=True, text=True, timeout=60)
     found = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stderr
-    return {int(width): one for width, one in json.loads(html.unescape(found[1])).items()}
+    return json.loads(html.unescape(found[1]))
