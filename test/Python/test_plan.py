@@ -373,7 +373,7 @@ def test_pages_lie_within(tmp_path):
     """Nothing beyond the edges of 1200 and 400 px, no label over another."""
     pages, text = [], FIXTURES / "text-model"
     for words in ((FIXTURES / "llama-gqa", "--degrees", 1),
-                  (text, "--rate", 90000, "--price", 3.5, "--degrees", "2,4"),
+                  (text, "--rate", 90000, "--users", 4, "--price", 3.5, "--degrees", "2,4"),
                   (text, "--train", "adamw", "--dp", 2, "--degrees", "1,2", "--plans",
                    "megatron,megatron-sp", "--seq", 64),
                   (MODELS / "all-minilm-l6-v2", "--degrees", "1,2,5")):
