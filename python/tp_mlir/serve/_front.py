@@ -63,7 +63,8 @@ def page(address, described, listed, has_keys):
     """
     model = html.escape(described["id"])
     rows = "".join(
-        f"<tr><td><code>{' '.join(methods)}</code></td><td><code>{html.escape(path.replace(':path', ''))}</code></td>"
+        f"<tr><td><code>{' '.join(methods)}</code></td>"
+        f"<td><code>{html.escape(path.replace(':path', ''))}</code></td>"
         f"<td>{_ABOUT.get(path, '')}</td></tr>" for path, methods in listed.items())
     example = html.escape(_example(address, described["id"], listed, has_keys))
     return (f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta name="viewport" '
