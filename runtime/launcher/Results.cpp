@@ -35,7 +35,7 @@ static std::string numberText(double x) {
 }
 
 static std::string describe(const HostTensor &tensor) {
-  // Of more than these, so many at either end.
+  // Longer results show so many elements at either end.
   constexpr int64_t kMost = 16, kEnds = 4;
   int64_t count = elementCount(tensor.shape), finite = 0;
   std::string line = detail::join(tensor.name, ": ", typeName(tensor.type), " ",
