@@ -108,7 +108,7 @@ TEST(Generate, DefaultsOfTheCheckpoint) {
   Sampling &s = request.sampling;
   auto expect = [&](const GenerateFixture &f, const std::string &options,
                     const std::string &log) {
-    auto result = f.run(f.output() + " --seed 3 " + options);
+    auto result = f.run(f.output() + " --stats=json --seed 3 " + options);
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, log);
     json answers = f.answers();
