@@ -704,10 +704,10 @@ TEST(Processes, SharedMemoryThatCannotBeMade) {
   int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 1);
   std::string errors = readFile(f.directory / "err");
-  EXPECT_TRUE(inOrder(
-      errors, {"cannot make ",
-               " bytes of shared memory for 2 ranks: File too large (is "
-               "there a limit on the size of files?)"}))
+  EXPECT_TRUE(
+      inOrder(errors, {"cannot make ",
+                       " of shared memory for 2 ranks: File too large (is "
+                       "there a limit on the size of files?)"}))
       << errors;
 }
 
