@@ -338,6 +338,8 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
     for (auto name : names->getAsRange<StringAttr>())
       request.alternatives.push_back(instantiate(name, index));
   request.source = op.getSourceAttr();
+  request.storage = op.getStorageAttr();
+  request.end = getIntegerEnd(op);
   request.shape.assign(type.getShape().begin(), type.getShape().end());
   request.type = *getElementType(type);
   FailureOr<Tensor> tensor =

@@ -514,7 +514,17 @@ private:
     p.sharding = parseSharding(cursor, p.shape, p.localShape, used);
     if (cursor.has("partial"))
       p.partial = parseAxes(cursor["partial"], used);
-    p.type = cursor["type"].floatType();
+    if (cursor.has("storage")) {
+      p.storage = parseStorage(cursor["storage"], p.sourceShape.size());
+      p.type = cursor["type"].type();
+      bool isByte = p.type == TPRT_I8;
+      if (p.storage->element ? !isByte : p.type == TPRT_I64)
+        cursor["type"].fail("expected i8 for packed elements, and f32, bf16, "
+                            "f16, i32 or i8 for others, got ",
+                            typeName(p.type));
+    } else {
+      p.type = cursor["type"].floatType();
+    }
     p.init =
         p.shape.size() < 2 ? Parameter::Init::Ones : Parameter::Init::Normal;
     if (cursor.has("init"))
@@ -529,6 +539,38 @@ private:
       p.zeroRow = cursor["zero_row"].integer(0, p.sourceShape[0] - 1);
     if (cursor.has("state"))
       parseInitialOf(cursor["state"], p);
+  }
+
+  static Storage parseStorage(const Cursor &cursor, size_t rank) {
+    Storage s;
+    s.type = cursor["type"].word({"F32", "F16", "BF16", "I32", "I8", "U8",
+                                  "F8_E4M3", "F8_E5M2"}) >= 0
+                 ? cursor["type"].string()
+                 : "";
+    if (cursor.has("element"))
+      s.element = QuantizedType(
+          cursor["element"].word({"i8", "u4", "i4", "e4m3", "e5m2", "e2m1"}));
+    if (cursor.has("bits")) {
+      int64_t word = s.type == "I32" ? 32 : 8;
+      s.bits = cursor["bits"].integer(1, word);
+      if (word % s.bits != 0 || s.isFloat())
+        cursor["bits"].fail("expected a divisor of a word's bits, ", word,
+                            ", got ", s.bits);
+      s.dim = cursor["dim"].integer(0, int64_t(rank) - 1);
+    }
+    if (cursor.has("order"))
+      s.order = cursor["order"].permutation(s.elementsPerWord(), "items",
+                                            "element");
+    if (cursor.has("offset"))
+      s.offset = cursor["offset"].integer(-256, 256);
+    if (cursor.has("repeat")) {
+      s.repeat = cursor["repeat"].shape();
+      if (s.repeat.size() != rank)
+        cursor["repeat"].fail("expected ", rank, " counts, got ",
+                              s.repeat.size());
+    }
+    cursor.end();
+    return s;
   }
 
   /// A parameter that a state begins with.
@@ -554,6 +596,20 @@ private:
   static Gemm::Activation parseActivation(const Cursor &cursor) {
     return Gemm::Activation(
         cursor.word({"none", "relu", "silu", "gelu_erf", "gelu_tanh"}));
+  }
+
+  static QuantizedGemm parseQuantized(const Cursor &cursor) {
+    QuantizedGemm q;
+    q.type = QuantizedType(
+        cursor["type"].word({"i8", "u4", "i4", "e4m3", "e5m2", "e2m1"}));
+    q.scaleType = ScaleType(
+        cursor["scale_type"].word({"f32", "f16", "bf16", "e8m0", "e4m3"}));
+    std::vector<Cursor> group = cursor["group"].list(2, "two sizes");
+    q.groupN = group[0].integer(0, kMaxSize);
+    q.groupK = group[1].integer(0, kMaxSize);
+    q.groups = cursor["groups"].size();
+    cursor.end();
+    return q;
   }
 
   void parseGemm(const Cursor &cursor, Gemm &g) {
@@ -582,6 +638,8 @@ private:
     g.residual = cursor["residual"].boolean();
     g.wTransposed =
         cursor.has("w_layout") && cursor["w_layout"].word({"nk", "kn"}) == 1;
+    if (cursor.has("quantized"))
+      g.quantized = parseQuantized(cursor["quantized"]);
     g.xTransposed =
         cursor.has("x_layout") && cursor["x_layout"].word({"mk", "km"}) == 1;
   }

@@ -1,0 +1,108 @@
+//===- Storage.cpp - How checkpoints store quantised tensors --------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Import, the interpreter and the manifest ask #tp.storage where an element
+// lies. The runtime's loader has the same arithmetic (runtime/tensors/Packed.h),
+// without LLVM.
+//
+// Example: a [3, 10] tensor of 4 bits, packed along dimension 1 into I32, is a
+// [3, 2] tensor of the file; element (2, 9) is in word 2 * 2 + 1 at bits 4-7.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Notes.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+#include "tprt/filetypes.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tp;
+
+static int64_t getWordBits(StringRef fileType) {
+  for (const tprt::FileTypeRow &row : tprt::kFileTypes)
+    if (fileType == row.name)
+      return row.bytes * 8;
+  return 0;
+}
+
+LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  StringAttr fileType, int64_t bits,
+                                  int64_t dim, ArrayRef<int64_t> order,
+                                  int64_t offset, ArrayRef<int64_t> repeat) {
+  int64_t word = getWordBits(fileType.getValue());
+  if (!word)
+    return emitError() << "expected an element type of safetensors, got "
+                       << fileType;
+  bool isPacked = bits != 0;
+  if (isPacked && (bits < 1 || bits > word || word % bits != 0 || dim < 0))
+    return emitError() << "expected bits that divide the " << word
+                       << " of a word of " << fileType
+                       << " and a dimension to pack, got bits = " << bits
+                       << ", dim = " << dim;
+  if (order.empty() || !isPacked) {
+    if (!order.empty())
+      return emitError() << "expected an order for packed elements only";
+  } else {
+    SmallVector<int64_t> sorted(order);
+    llvm::sort(sorted);
+    if (int64_t(order.size()) != word / bits ||
+        !llvm::all_of(llvm::enumerate(sorted),
+                      [](auto at) { return int64_t(at.index()) == at.value(); }))
+      return emitError() << "expected the order to be one of 0.."
+                         << word / bits - 1;
+  }
+  if (llvm::any_of(repeat, [](int64_t count) { return count < 1; }))
+    return emitError() << "expected elements to be repeated at least once";
+  return success();
+}
+
+int64_t StorageAttr::getElementsPerWord() const {
+  return getBits() ? getWordBits(getFileType().getValue()) / getBits() : 1;
+}
+
+SmallVector<int64_t>
+StorageAttr::getFileShape(ArrayRef<int64_t> unpacked) const {
+  SmallVector<int64_t> shape(unpacked);
+  for (auto [size, count] : llvm::zip(shape, getRepeat()))
+    size = llvm::divideCeil(size, count);
+  if (getBits() && getDim() < int64_t(shape.size()))
+    shape[getDim()] = llvm::divideCeil(shape[getDim()], getElementsPerWord());
+  return shape;
+}
+
+std::pair<int64_t, int64_t>
+StorageAttr::locate(ArrayRef<int64_t> unpacked, ArrayRef<int64_t> index) const {
+  SmallVector<int64_t> shape = getFileShape(unpacked);
+  int64_t position = 0, element = 0;
+  for (auto [d, i] : llvm::enumerate(index)) {
+    int64_t at = d < getRepeat().size() ? i / getRepeat()[d] : i;
+    if (getBits() && int64_t(d) == getDim()) {
+      element = at % getElementsPerWord();
+      at /= getElementsPerWord();
+    }
+    position = position * shape[d] + at;
+  }
+  if (!getOrder().empty())
+    element = llvm::find(getOrder(), element) - getOrder().begin();
+  return {position, element};
+}
+
+LogicalResult tp::verifyStorage(Operation *op, StorageAttr storage,
+                                RankedTensorType type) {
+  if (!storage)
+    return success();
+  int64_t rank = type.getRank();
+  if (storage.getBits() && storage.getDim() >= rank)
+    return op->emitOpError()
+           << "expected a packed dimension of " << type << ", got "
+           << storage.getDim();
+  if (!storage.getRepeat().empty() &&
+      int64_t(storage.getRepeat().size()) != rank)
+    return op->emitOpError()
+           << "expected " << rank << " counts of repeated elements for " << type
+           << ", got " << storage.getRepeat().size();
+  return success();
+}
