@@ -12,21 +12,21 @@
 // cache. Products of the same rows share all of that: workers take blocks of
 // all their weights. Weights [k, n] (a backward's) are brought to panels too, a
 // block of columns at a time, and x [k, m] is transposed where it is copied.
+// A quantised weight is never widened as a whole: few rows are multiplied as it
+// is decoded, and for more a worker dequantises the block that it multiplies.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Gemm.h"
 
-#include "../support/Parallel.h"
 #include "../support/Simd.h"
+#include "../support/SimdQuantized.h"
+#include "GemmParts.h"
 #include "ProductPath.h"
-
-#include <dnnl.hpp>
 
 #include <unistd.h>
 
 #include <cstring>
-#include <map>
 
 using namespace tprt;
 using dnnl::memory;
@@ -69,8 +69,8 @@ constexpr int64_t kLeastElements = 4096;
 /// Rows of a block of weights: they fit in `cache` bytes of a worker, there are
 /// some for each, and enough of them to be worth a call. The number of workers
 /// has no part in it, so that it has none in a result.
-int64_t blockRows(int64_t n, int64_t k, int64_t elementBytes, int64_t cache) {
-  int64_t rows = std::min(cache / (k * elementBytes), alignUp(n, 128) / 8);
+int64_t blockRows(int64_t n, int64_t k, int64_t rowBytes, int64_t cache) {
+  int64_t rows = std::min(cache / rowBytes, alignUp(n, 128) / 8);
   return alignUp(std::max({rows, 16 * kLeastElements / k, int64_t(32)}), 16);
 }
 
@@ -97,15 +97,6 @@ bool isLarge(int64_t m, int64_t n) {
   return productPath().hasPanels || 1 / double(m) + 1 / double(n) < 0.0038;
 }
 
-/// Buffer that only grows.
-struct Scratch {
-  Buffer buffer;
-  Expected<void *> get(int64_t bytes) {
-    TPRT_TRY(buffer.reserve(bytes));
-    return static_cast<void *>(buffer.data());
-  }
-};
-
 /// `count` values in f32.
 Expected<const void *> widen(Scratch &scratch, tprt_type type,
                              const void *values, int64_t count) {
@@ -119,61 +110,15 @@ Expected<const void *> widen(Scratch &scratch, tprt_type type,
   return static_cast<const void *>(wide);
 }
 
-/// While it lives, oneDNN leaves what this thread does to it alone.
-class OneWorker {
-public:
-  OneWorker() : before(workers()) { setWorkers(1); }
-  ~OneWorker() { setWorkers(before); }
-
-private:
-  int before;
-};
-
-/// A primitive with the memory objects it is run on.
-struct Product {
-  dnnl::primitive primitive;
-  memory src, weights, dst, scratchpad;
-  dnnl::primitive reorder = {}; ///< from `plain` to the layout of weights
-  memory plain = {};
-};
-
-/// dst[m, n] = src[m, k] * weights[n, k], in f32 from `type`. Either operand
-/// may be a block of the weights of a GEMM.
-struct InnerProduct {
-  tprt_type type;
-  int64_t m, n, k;
-  bool takesBlockFirst; ///< src is the block
-  int64_t wStride = 0;  ///< of weights that are given as [k, n]
-  auto operator<=>(const InnerProduct &) const = default;
-};
-
-/// What a thread multiplies with.
-struct WorkerContext {
-  explicit WorkerContext(const dnnl::engine &engine) : stream(engine) {}
-  dnnl::stream stream;
-  Scratch weights, result, transposed, pad;
-  std::map<InnerProduct, Product> products;
-};
-
-/// Rows of x, one after the other `stride` elements apart, in the type computed
-/// in.
-struct Rows {
-  tprt_type compute;
-  int64_t first, count, k; ///< `first` of those that the call is given
-  const void *x = nullptr;
-  int64_t stride = 0;
-  bool isFew = false;           ///< our own loop multiplies them
-  const void *packed = nullptr; ///< or as a second operand of this layout
-  memory::desc layout = {};
-};
-
-/// A product of them, and the columns of a block of its weights.
-struct Call : tprt_gemm_call {
-  const Gemm &gemm;
-  int64_t block = 0;
-
-  int64_t blocks() const { return (gemm.n + block - 1) / block; }
-};
+/// Rows [column, column + n) of a quantised weight, in f32.
+Expected<const void *> dequantize(Scratch &scratch, const QuantizedWeight &w,
+                                  int64_t column, int64_t n) {
+  const QuantizedLoops &loops = quantizedLoops();
+  TPRT_ASSIGN(auto wide, scratch.get((n * w.k + loops.scratch(w)) * 4));
+  auto *values = static_cast<float *>(wide);
+  loops.dequantize(w, column, n, values, w.k, values + n * w.k);
+  return static_cast<const void *>(wide);
+}
 
 /// Height of the panels [k][height] that weights of this layout consist of; 0
 /// for other layouts.
@@ -285,9 +230,11 @@ struct GemmEngine::Impl {
   Status execute(WorkerContext &context, Product &product, const void *src,
                  const void *weights, void *dst);
   Status bring(Rows &rows, const Call &call);
+  Status arrange(Rows &rows, const Call &call);
   Status pack(Rows &rows);
   Expected<Call> check(const tprt_gemm_call &call);
   Status run(std::vector<Call> &calls);
+  Status runAll(std::vector<Call> &calls);
   Status runPieces(const Call &call);
   Status runRows(const Call &call);
   Status runRows(const Call &call, int64_t each, int64_t from, int64_t k,
@@ -415,6 +362,8 @@ Status GemmEngine::Impl::bring(Rows &rows, const Call &call) {
   const Gemm &gemm = call.gemm;
   int64_t k = gemm.k;
   bool isFlipped = gemm.xTransposed;
+  if (rows.isFew && call.quantized)
+    return arrange(rows, call);
   rows.stride = rows.isFew && rows.count > 1 ? spread(k) : k;
   rows.x = at(call.x, rows.first * (isFlipped ? 1 : call.x_stride), gemm.xType);
   if (!isFlipped && gemm.xType == rows.compute && call.x_stride == rows.stride)
@@ -446,6 +395,29 @@ Status GemmEngine::Impl::bring(Rows &rows, const Call &call) {
       } else {
         simd().widen(gemm.xType, from, static_cast<float *>(to), k);
       }
+    }
+  });
+  rows.x = brought;
+  return {};
+}
+
+/// Few rows of x in the order that a quantised weight is decoded in.
+Status GemmEngine::Impl::arrange(Rows &rows, const Call &call) {
+  const Gemm &gemm = call.gemm;
+  const QuantizedLoops &loops = quantizedLoops();
+  rows.stride = loops.arrangedWidth(*call.quantized);
+  TPRT_ASSIGN(auto brought, xScratch.get(rows.count * rows.stride * 4));
+  for (int64_t i = 0; i < workers(); ++i)
+    TPRT_TRY(context(i).result.get(gemm.k * 4).status());
+  parallelFor(rows.count, 1, [&](int64_t begin, int64_t end, int64_t worker) {
+    Buffer &wide = contexts[size_t(worker)]->result.buffer;
+    auto *row = reinterpret_cast<float *>(wide.data());
+    for (int64_t r = begin; r < end; ++r) {
+      simd().widen(gemm.xType,
+                   at(call.x, (rows.first + r) * call.x_stride, gemm.xType),
+                   row, gemm.k);
+      loops.arrange(*call.quantized, row,
+                    static_cast<float *>(brought) + r * rows.stride);
     }
   });
   rows.x = brought;
@@ -485,7 +457,10 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
   const Gemm &gemm = call.gemm;
   int64_t count = rows.count, k = rows.k;
   bool isFlipped = gemm.wTransposed;
-  const void *w = at(call.w, isFlipped ? column : column * k, gemm.wType);
+  tprt_type wType = call.quantized ? TPRT_F32 : gemm.wType;
+  const void *w = nullptr;
+  if (!call.quantized)
+    w = at(call.w, isFlipped ? column : column * k, wType);
   OneWorker alone;
   Product *product = nullptr;
   InnerProduct sizes{rows.compute, count, n, k, false};
@@ -499,6 +474,11 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
   bool isPanels = product && !rows.packed &&
                   (isFlipped || panelHeight(product->weights.get_desc()));
 
+  if (call.quantized && !rows.isFew) {
+    Scratch &wide = isPanels ? context.transposed : context.weights;
+    TPRT_ASSIGN(w, dequantize(wide, *call.quantized, column, n));
+  }
+
   // In place, where y can hold it.
   int64_t stride = call.y_stride;
   float *products = static_cast<float *>(call.y) + rows.first * stride + column;
@@ -507,9 +487,16 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
     products = static_cast<float *>(scratch);
     stride = n;
   }
-  if (rows.isFew) {
-    simd().dot(gemm.wType, w, n, static_cast<const float *>(rows.x),
-               rows.stride, count, k, products, stride);
+  if (rows.isFew && call.quantized) {
+    const QuantizedLoops &loops = quantizedLoops();
+    TPRT_ASSIGN(auto scratch,
+                context.weights.get(loops.scratch(*call.quantized) * 4));
+    loops.dot(*call.quantized, column, n, static_cast<const float *>(rows.x),
+              rows.stride, count, products, stride,
+              static_cast<float *>(scratch));
+  } else if (rows.isFew) {
+    simd().dot(wType, w, n, static_cast<const float *>(rows.x), rows.stride,
+               count, k, products, stride);
   } else if (isFlipped) {
     if (gemm.wType != rows.compute) {
       TPRT_ASSIGN(auto wide, context.transposed.get(n * k * 4));
@@ -521,12 +508,12 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
     TPRT_ASSIGN(w, toLayout(context, *product, w));
     TPRT_TRY(execute(context, *product, rows.x, w, products));
   } else if (isPanels) {
-    TPRT_ASSIGN(w, toPanels(context.weights, gemm.wType, w, n, k,
+    TPRT_ASSIGN(w, toPanels(context.weights, wType, w, n, k,
                             product->weights.get_desc()));
     TPRT_TRY(execute(context, *product, rows.x, w, products));
   } else {
     if (rows.compute == TPRT_F32) {
-      TPRT_ASSIGN(w, widen(context.weights, gemm.wType, w, n * k));
+      TPRT_ASSIGN(w, widen(context.weights, wType, w, n * k));
     }
     if (rows.packed) {
       TPRT_ASSIGN(auto transposed, context.transposed.get(count * n * 4));
@@ -559,7 +546,7 @@ Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
   int64_t blocks = 0;
   for (Call &call : calls) {
     call.block = blockRows(call.gemm.n, rows.k,
-                           rows.isFew ? typeBytes(call.gemm.wType) : 4, cache);
+                           rows.isFew ? call.rowBytes() : 4 * rows.k, cache);
     if (isFlipped)
       call.block = std::max(call.block, kFewColumns);
     blocks += call.blocks();
@@ -693,7 +680,7 @@ Status GemmEngine::Impl::run(std::vector<Call> &calls) {
     return runPieces(call);
   Rows rows{TPRT_F32, 0, call.rows, gemm.k};
   const ProductPath &path = productPath();
-  if (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 &&
+  if (!call.quantized && gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 &&
       path.multipliesBf16 && (gemm.wTransposed || call.rows > path.fewRows))
     rows.compute = TPRT_BF16;
   for (; rows.first < call.rows; rows.first += rows.count) {
@@ -704,6 +691,16 @@ Status GemmEngine::Impl::run(std::vector<Call> &calls) {
     TPRT_TRY(runBlocks(rows, calls));
   }
   return {};
+}
+
+Status GemmEngine::Impl::runAll(std::vector<Call> &calls) {
+  if (calls.empty() || calls[0].rows == 0)
+    return {};
+  try {
+    return run(calls);
+  } catch (const dnnl::error &error) {
+    return internalError("gemm ", calls[0].id, ": oneDNN: ", error.what());
+  }
 }
 
 Expected<Call> GemmEngine::Impl::check(const tprt_gemm_call &call) {
@@ -735,13 +732,22 @@ Status GemmEngine::run(const tprt_gemm_call *list, int64_t count) {
                            ", which it is called with");
     calls.push_back(call);
   }
-  if (count == 0 || calls[0].rows == 0)
-    return {};
-  try {
-    return impl->run(calls);
-  } catch (const dnnl::error &error) {
-    return internalError("gemm ", calls[0].id, ": oneDNN: ", error.what());
-  }
+  return impl->runAll(calls);
+}
+
+Status GemmEngine::run(const tprt_gemm_call &call,
+                       const QuantizedWeight &weight) {
+  TPRT_ASSIGN(auto checked, impl->check(call));
+  const Gemm &gemm = checked.gemm;
+  TPRT_TRY(tprt::check(weight));
+  if (weight.n != gemm.n || weight.k != gemm.k || gemm.wTransposed ||
+      gemm.xTransposed)
+    return internalError("gemm ", call.id, ": expected a quantised weight of ",
+                         gemm.n, " x ", gemm.k, ", row by row, got ", weight.n,
+                         " x ", weight.k);
+  checked.quantized = &weight;
+  std::vector<Call> one{checked};
+  return impl->runAll(one);
 }
 
 int32_t HostFunctions::gemms(tprt_rank *rank, int64_t count,

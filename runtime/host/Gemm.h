@@ -12,6 +12,7 @@
 #ifndef TPRT_HOST_GEMM_H
 #define TPRT_HOST_GEMM_H
 
+#include "../support/QuantizedWeight.h"
 #include "HostRank.h"
 
 #include <memory>
@@ -28,6 +29,10 @@ public:
   /// See tprt_api::gemms.
   Status run(const tprt_gemm_call *calls, int64_t count);
   Status run(const tprt_gemm_call &call) { return run(&call, 1); }
+  /// The same product by a quantised weight in place of call.w, which is
+  /// ignored as the type of w in the manifest is. Sums are in f32; up to eight
+  /// rows give the same bits alone and together.
+  Status run(const tprt_gemm_call &call, const QuantizedWeight &weight);
 
   int64_t scratchBytes() const override;
 

@@ -9,6 +9,7 @@
 
 #include "Cpu.h"
 #include "Simd.h"
+#include "SimdQuantized.h"
 
 #include <cstdlib>
 #include <initializer_list>
@@ -39,4 +40,18 @@ static const Simd &choose() {
 const Simd &tprt::simd() {
   static const Simd &table = choose();
   return table;
+}
+
+namespace tprt {
+const QuantizedLoops &simdBaseQuantized();
+const QuantizedLoops &simdV3Quantized();
+const QuantizedLoops &simdV4Quantized();
+} // namespace tprt
+
+const QuantizedLoops &tprt::quantizedLoops() {
+  if (&simd() == &simdV4())
+    return simdV4Quantized();
+  if (&simd() == &simdV3())
+    return simdV3Quantized();
+  return simdBaseQuantized();
 }

@@ -160,7 +160,7 @@ constexpr int64_t kBytes[] = {
 #undef TPRT_BYTES
 };
 
-const void *rowAt(tprt_type type, const void *base, int64_t elements) {
+inline const void *rowAt(tprt_type type, const void *base, int64_t elements) {
   return static_cast<const char *>(base) + elements * kBytes[type];
 }
 

@@ -1,0 +1,448 @@
+//===- SimdQuantized.cpp - loops over quantised weights -------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Compiled once per CPU level, as Simd.cpp is, and static for the same reason.
+// A row's scales and zero points are brought to f32 first. Rows whose groups
+// consist of whole chunks of a decoder are multiplied as they are decoded;
+// others (columns that name their groups, groups of odd sizes, e5m2) are
+// dequantised one by one beside the product.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SimdQuantized.h"
+#include "Simd.h"
+#include "SimdQuantizedDecode.h"
+#include "SimdVector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace tprt;
+
+namespace {
+
+/// Elements that the longest chunk has: an arranged row is padded to them.
+constexpr int64_t kLongestChunk = 128;
+
+/// Rows of x that a tile takes at most, and rows of the weight beside X of
+/// them: what registers hold of the sums and of what decodes each row.
+constexpr int kMostRows = kLanes == 16 ? 8 : 4;
+template <int X>
+constexpr int kBeside = X == kMostRows ? 2 : 4;
+
+//===----------------------------------------------------------------------===//
+// Scales and zero points
+//===----------------------------------------------------------------------===//
+
+inline float e8m0ToFloat(uint8_t byte) {
+  // 2^-127 is subnormal.
+  uint32_t bits = byte == 255 ? 0x7fc00000
+                  : byte == 0 ? 0x00400000
+                              : uint32_t(byte) << 23;
+  return __builtin_bit_cast(float, bits);
+}
+
+inline float e4m3ToFloat(uint8_t byte) {
+  int exponent = byte >> 3 & 15, mantissa = byte & 7;
+  float size = (byte & 0x7f) == 0x7f ? __builtin_nanf("")
+               : exponent == 0
+                   ? float(mantissa) * 0x1p-9f
+                   : __builtin_bit_cast(float, uint32_t(exponent + 120) << 23 |
+                                                   uint32_t(mantissa) << 20);
+  return byte & 0x80 ? -size : size;
+}
+
+/// `count` scales, from the first one of the weight on.
+void readScales(const QuantizedWeight &w, int64_t from, int64_t count,
+                float *out) {
+  const char *base =
+      static_cast<const char *>(w.scales) + from * scaleBytes(w.scaleType);
+  auto *bytes = reinterpret_cast<const uint8_t *>(base);
+  switch (w.scaleType) {
+  case ScaleType::F32:
+    std::memcpy(out, base, size_t(count) * sizeof(float));
+    break;
+  case ScaleType::F16:
+    simd().widen(TPRT_F16, base, out, count);
+    break;
+  case ScaleType::BF16:
+    simd().widen(TPRT_BF16, base, out, count);
+    break;
+  case ScaleType::E8M0:
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = e8m0ToFloat(bytes[i]);
+    break;
+  case ScaleType::E4M3:
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = e4m3ToFloat(bytes[i]);
+    break;
+  }
+  if (w.outerScale)
+    for (int64_t i = 0; i < count; ++i)
+      out[i] *= *w.outerScale;
+}
+
+void readZeros(const QuantizedWeight &w, int64_t from, int64_t count,
+               float *out) {
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = w.zeros ? float(w.zeros[from + i]) : float(w.zero);
+}
+
+/// Those of row i of the weight, columns() of each.
+void readGroups(const QuantizedWeight &w, int64_t i, float *scales,
+                float *zeros) {
+  int64_t columns = w.columns();
+  readScales(w, w.scaleRow(i) * columns, columns, scales);
+  readZeros(w, w.scaleRow(i) * columns, columns, zeros);
+}
+
+inline const char *lineOf(const QuantizedWeight &w, int64_t i) {
+  return static_cast<const char *>(w.values) + i * w.rowBytes();
+}
+
+//===----------------------------------------------------------------------===//
+// Rows as f32
+//===----------------------------------------------------------------------===//
+
+void decodeBytes(const QuantizedWeight &w, const int8_t *line, float *out) {
+  int64_t p = 0;
+  for (; p + kLanes <= w.k; p += kLanes)
+    store(out + p, bytesToFloat(line + p));
+  for (; p < w.k; ++p)
+    out[p] = line[p];
+}
+
+void decodeE4m3(const QuantizedWeight &w, const int8_t *line, float *out) {
+  int64_t p = 0;
+  for (; p + kLanes <= w.k; p += kLanes) {
+    // 480 is what the byte of a NaN would stand for.
+    Vec values = e4m3ToFloat(line + p) * kE4m3Scale;
+    IVec isNan = values * values == splat(480.0f * 480.0f);
+    store(out + p, select(isNan, splat(__builtin_nanf("")), values));
+  }
+  for (; p < w.k; ++p)
+    out[p] = e4m3ToFloat(uint8_t(line[p]));
+}
+
+void decodeE5m2(const QuantizedWeight &w, const int8_t *line, float *out) {
+  for (int64_t p = 0; p < w.k; ++p)
+    out[p] =
+        float(__builtin_bit_cast(_Float16, uint16_t(uint8_t(line[p]) << 8)));
+}
+
+void decodeNibbles(const QuantizedWeight &w, const uint8_t *line, float *out) {
+  const float *values = codebook(w.type);
+  int64_t p = 0;
+#if defined(__AVX512F__)
+  IVec dwords, shifts;
+  for (int l = 0; l < kLanes; ++l) {
+    dwords[l] = l / 8;
+    shifts[l] = 4 * (l % 8);
+  }
+  for (; p + kLanes <= w.k; p += kLanes) {
+    __m512i bits = _mm512_castsi128_si512(
+        _mm_loadl_epi64(reinterpret_cast<const __m128i *>(line + p / 2)));
+    bits = _mm512_permutexvar_epi32((__m512i)dwords, bits);
+    bits = _mm512_srlv_epi32(bits, (__m512i)shifts);
+    store(out + p, (Vec)_mm512_permutexvar_ps(bits, _mm512_loadu_ps(values)));
+  }
+#endif
+  for (; p + 2 <= w.k; p += 2) {
+    out[p] = values[line[p / 2] & 15];
+    out[p + 1] = values[line[p / 2] >> 4];
+  }
+  if (p < w.k)
+    out[p] = values[line[p / 2] & 15];
+}
+
+/// values[i] = (values[i] - zero) * scale.
+inline void scaleGroup(float *values, int64_t count, float scale, float zero) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    store(values + i, (load(values + i) - zero) * scale);
+  for (; i < count; ++i)
+    values[i] = (values[i] - zero) * scale;
+}
+
+/// Row i of the weight; `groups` holds 2 * columns() floats.
+void dequantizeRow(const QuantizedWeight &w, int64_t i, float *out,
+                   float *groups) {
+  float *scales = groups, *zeros = groups + w.columns();
+  readGroups(w, i, scales, zeros);
+  auto *line = reinterpret_cast<const int8_t *>(lineOf(w, i));
+  switch (w.type) {
+  case QuantizedType::I8:
+    decodeBytes(w, line, out);
+    break;
+  case QuantizedType::E4M3:
+    decodeE4m3(w, line, out);
+    break;
+  case QuantizedType::E5M2:
+    decodeE5m2(w, line, out);
+    break;
+  default:
+    decodeNibbles(w, reinterpret_cast<const uint8_t *>(line), out);
+  }
+  if (w.groupOf) {
+    for (int64_t p = 0; p < w.k; ++p)
+      out[p] = (out[p] - zeros[w.groupOf[p]]) * scales[w.groupOf[p]];
+    return;
+  }
+  int64_t end = w.groupK == 0 ? w.k : w.groupK - w.firstK;
+  for (int64_t p = 0, g = 0; p < w.k; p = end, end += w.groupK, ++g)
+    scaleGroup(out + p, std::min(end, w.k) - p, scales[g], zeros[g]);
+}
+
+void dequantize(const QuantizedWeight &w, int64_t row, int64_t n, float *out,
+                int64_t stride, float *scratch) {
+  for (int64_t j = 0; j < n; ++j)
+    dequantizeRow(w, row + j, out + j * stride, scratch);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Elements of the chunks that every group consists of; 0 if none are that
+/// short.
+int64_t chunkOf(const QuantizedWeight &w) {
+  if (w.groupOf || w.type == QuantizedType::E5M2)
+    return 0;
+  bool isNarrow = isNibble(w.type);
+  int64_t longest = isNarrow && kLanes == 16 ? 128 : 64;
+  for (int64_t chunk : {longest, int64_t(64), int64_t(32), int64_t(16)}) {
+    // Bytes come in long chunks and short ones.
+    if (!isNarrow && chunk == 32)
+      continue;
+    if (w.columns() == 1 || (w.groupK % chunk == 0 && w.firstK % chunk == 0))
+      return chunk;
+  }
+  return 0;
+}
+
+/// Calls `work` with a decoder of the weight's type and chunk.
+template <typename Work>
+void withDecoder(const QuantizedWeight &w, Work work) {
+  auto withBytes = [&](auto chunk) {
+    constexpr int C = chunk;
+    if (w.type == QuantizedType::E4M3)
+      work(E4m3Decoder<C>());
+    else if (w.zeros || w.zero != 0)
+      work(Int8Decoder<C, true>());
+    else
+      work(Int8Decoder<C, false>());
+  };
+  int64_t chunk = chunkOf(w);
+  if (!isNibble(w.type)) {
+    if (chunk == 64)
+      withBytes(std::integral_constant<int, 64>());
+    else
+      withBytes(std::integral_constant<int, 16>());
+    return;
+  }
+  if constexpr (kLanes == 16)
+    if (chunk == 128)
+      return work(NibbleDecoder<128>());
+  if (chunk == 64)
+    work(NibbleDecoder<64>());
+  else if (chunk == 32)
+    work(NibbleDecoder<32>());
+  else
+    work(NibbleDecoder<16>());
+}
+
+int64_t order(const QuantizedWeight &w) {
+  return isNibble(w.type) ? chunkOf(w) : 0;
+}
+
+int64_t arrangedWidth(const QuantizedWeight &w) {
+  // Rows are not whole pages apart, which would bring them to the same places
+  // of a cache.
+  return (w.k + kLongestChunk - 1) / kLongestChunk * kLongestChunk + 16;
+}
+
+void arrange(const QuantizedWeight &w, const float *x, float *out) {
+  int64_t width = arrangedWidth(w);
+  if (order(w) == 0) {
+    std::memcpy(out, x, size_t(w.k) * sizeof(float));
+    std::fill(out + w.k, out + width, 0.0f);
+    return;
+  }
+  withDecoder(w, [&](auto decoder) {
+    using Decoder = decltype(decoder);
+    if constexpr (Decoder::kIsArranged) {
+      constexpr int C = Decoder::kChunk;
+      int element[C];
+      for (int i = 0; i < C; ++i)
+        element[i] = Decoder::element(i / kLanes, i % kLanes);
+      for (int64_t p = 0; p < width; p += C)
+        for (int i = 0; i < C && p + i < width; ++i)
+          out[p + i] = p + element[i] < w.k ? x[p + element[i]] : 0.0f;
+    }
+  });
+}
+
+int64_t scratchFloats(const QuantizedWeight &w) {
+  return 2 * kBeside<1> * w.columns() + w.k + kLanes;
+}
+
+/// W rows of a weight: their packed values, and scales and zero points of
+/// `columns` groups, one row's after the other's.
+template <int W>
+struct Lines {
+  const char *at[W];
+  const float *scales, *zeros;
+  int64_t columns;
+  float *out[W]; ///< of the first row of x
+};
+
+/// The chunk at column p of each line. What is past the end of a row is zero:
+/// a copy is read there.
+template <typename Decoder, int W>
+inline void readChunk(const Lines<W> &lines, int64_t p, int64_t k,
+                      int64_t ahead, char (&copies)[W][Decoder::kChunkBytes],
+                      Decoder (&decoders)[W]) {
+  constexpr int64_t C = Decoder::kChunk, Bytes = Decoder::kChunkBytes;
+  int64_t from = p / C * Bytes;
+  if (p + C > k) {
+    bool isHalf = Bytes < C;
+    int64_t left = isHalf ? (k - p + 1) / 2 : k - p;
+    for (int i = 0; i < W; ++i) {
+      std::memset(copies[i], 0, Bytes);
+      std::memcpy(copies[i], lines.at[i] + from, size_t(left));
+      // The high nibble behind an odd end is nobody's, as x is zero there.
+      decoders[i].chunk(copies[i]);
+    }
+    return;
+  }
+  for (int i = 0; i < W; ++i) {
+    askAhead<Bytes>(lines.at[i] + from, ahead);
+    decoders[i].chunk(lines.at[i] + from);
+  }
+}
+
+/// The products of X rows of x with W lines, sums in registers.
+template <typename Decoder, int W, int X>
+void quantizedTile(const QuantizedWeight &w, const Lines<W> &lines,
+                   const float *x, int64_t xStride, int64_t outStride,
+                   int64_t ahead) {
+  Vec sum[W][X] = {};
+  Decoder decoders[W];
+  char copies[W][Decoder::kChunkBytes];
+  for (int i = 0; i < W; ++i)
+    decoders[i].begin(w.type);
+  int64_t k = w.k, end = lines.columns == 1 ? k : w.groupK - w.firstK;
+  for (int64_t p = 0, g = 0; p < k; ++g, end += w.groupK) {
+    for (int i = 0; i < W; ++i)
+      decoders[i].group(lines.scales[i * lines.columns + g],
+                        lines.zeros[i * lines.columns + g]);
+    for (int64_t last = std::min(end, k); p < last; p += Decoder::kChunk) {
+      readChunk<Decoder, W>(lines, p, k, ahead, copies, decoders);
+      for (int v = 0; v < Decoder::kVectors; ++v) {
+        Vec left[W];
+        for (int i = 0; i < W; ++i)
+          left[i] = decoders[i].get(v);
+        for (int j = 0; j < X; ++j) {
+          Vec right = load(x + j * xStride + p + v * kLanes);
+          for (int i = 0; i < W; ++i)
+            sum[i][j] += left[i] * right;
+        }
+      }
+    }
+  }
+  for (int i = 0; i < W; ++i) {
+    // Lanes are added in one order, however many rows of x there are.
+    Vec each[kMostRows] = {};
+    for (int j = 0; j < X; ++j)
+      each[j] = decoders[i].isNan() ? splat(__builtin_nanf("")) : sum[i][j];
+    Vec totals = sumEach<kMostRows>(each);
+    for (int j = 0; j < X; ++j)
+      lines.out[i][j * outStride] = totals[j];
+  }
+}
+
+/// All of x passes by while W lines lie in the first cache: one from each of W
+/// equal parts, as forStreams of Simd.cpp takes them. Where there are none
+/// left, the last one is computed again.
+template <typename Decoder, int Most>
+void dotAs(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
+           int64_t xStride, int64_t rows, float *out, int64_t outStride,
+           float *scratch) {
+  constexpr int W = kBeside<Most>;
+  const int64_t ahead = aheadBytes(rows < 4 ? 2048 : 1024, 0);
+  int64_t part = (n + W - 1) / W, columns = w.columns();
+  for (int64_t i = 0; i < part; ++i) {
+    Lines<W> lines = {{}, scratch, scratch + W * columns, columns, {}};
+    for (int s = 0; s < W; ++s) {
+      int64_t line = std::min(s * part + i, n - 1);
+      lines.at[s] = lineOf(w, row + line);
+      readGroups(w, row + line, scratch + s * columns,
+                 scratch + (W + s) * columns);
+      lines.out[s] = out + line;
+    }
+    int64_t r = 0;
+    auto take = [&](auto count) {
+      for (; r + count <= rows; r += count) {
+        quantizedTile<Decoder, W, count>(w, lines, x + r * xStride, xStride,
+                                         outStride, ahead);
+        for (float *&to : lines.out)
+          to += count * outStride;
+      }
+    };
+    if constexpr (Most >= 8)
+      take(std::integral_constant<int, 8>());
+    if constexpr (Most >= 4)
+      take(std::integral_constant<int, 4>());
+    if constexpr (Most >= 2)
+      take(std::integral_constant<int, 2>());
+    take(std::integral_constant<int, 1>());
+  }
+}
+
+/// Lines are dequantised beside the product.
+void dotPlain(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
+              int64_t xStride, int64_t rows, float *out, int64_t outStride,
+              float *scratch) {
+  float *line = scratch + 2 * w.columns();
+  for (int64_t j = 0; j < n; ++j) {
+    dequantizeRow(w, row + j, line, scratch);
+    for (int64_t r = 0; r < rows; ++r)
+      simd().dot(TPRT_F32, line, 1, x + r * xStride, xStride, 1, w.k,
+                 out + r * outStride + j, outStride);
+  }
+}
+
+void dot(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
+         int64_t xStride, int64_t rows, float *out, int64_t outStride,
+         float *scratch) {
+  if (chunkOf(w) == 0)
+    return dotPlain(w, row, n, x, xStride, rows, out, outStride, scratch);
+  withDecoder(w, [&](auto decoder) {
+    using Decoder = decltype(decoder);
+    auto run = [&](auto most) {
+      dotAs<Decoder, most>(w, row, n, x, xStride, rows, out, outStride,
+                           scratch);
+    };
+    if (kMostRows == 8 && rows >= 8)
+      run(std::integral_constant<int, kMostRows>());
+    else if (rows >= 4)
+      run(std::integral_constant<int, 4>());
+    else
+      run(std::integral_constant<int, 2>());
+  });
+}
+
+} // namespace
+
+namespace tprt {
+
+const QuantizedLoops &TPRT_JOIN(TPRT_SIMD_LEVEL, Quantized)() {
+  static const QuantizedLoops table = {
+      order, arrangedWidth, arrange, scratchFloats, dot, dequantize};
+  return table;
+}
+
+} // namespace tprt

@@ -1,0 +1,45 @@
+//===- SimdQuantized.h - loops over quantised weights -----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products of few rows, which read a packed weight once and dequantise it in
+// registers, and the dequantisation of blocks for products of many. Compiled
+// for the CPU levels of Simd.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SUPPORT_SIMDQUANTIZED_H
+#define TPRT_SUPPORT_SIMDQUANTIZED_H
+
+#include "QuantizedWeight.h"
+
+namespace tprt {
+
+struct QuantizedLoops {
+  /// In which order `dot` reads the elements of a row of x; 0: as they are.
+  /// Weights of one order and depth share an arranged x.
+  int64_t (*order)(const QuantizedWeight &w);
+  /// Floats of an arranged row.
+  int64_t (*arrangedWidth)(const QuantizedWeight &w);
+  /// One row of x, [k], in that order, zero past its end.
+  void (*arrange)(const QuantizedWeight &w, const float *x, float *out);
+  /// Floats of scratch that `dot` and `dequantize` need.
+  int64_t (*scratch)(const QuantizedWeight &w);
+  /// out[r * outStride + j] = the sum over k of x[r, k] * value(row + j, k) for
+  /// j in [0, n), x being arranged. How many rows of x there are, and which
+  /// rows of the weight, has no part in a result.
+  void (*dot)(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
+              int64_t xStride, int64_t rows, float *out, int64_t outStride,
+              float *scratch);
+  /// out[j * stride + p] = value(row + j, p).
+  void (*dequantize)(const QuantizedWeight &w, int64_t row, int64_t n,
+                     float *out, int64_t stride, float *scratch);
+};
+
+/// Those of the level that simd() is of.
+const QuantizedLoops &quantizedLoops();
+
+} // namespace tprt
+
+#endif // TPRT_SUPPORT_SIMDQUANTIZED_H

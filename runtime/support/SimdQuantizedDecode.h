@@ -1,0 +1,240 @@
+//===- SimdQuantizedDecode.h - packed values to f32 in registers -*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Decoders of one row of a quantised weight, by CPU level. After `begin`, a
+// decoder is told the scale and the zero point of a group, then the address of
+// a chunk of kChunk elements, which it hands out as kVectors vectors of f32.
+//
+// Decoders of 4 bits hand elements out in an order of their own, in which x is
+// arranged too. With AVX-512, lane l of vector v of a chunk of C elements holds
+// nibble v * N + l / D of dword l % D, there being D = C / 8 dwords, of which
+// each lane takes N = 16 / D nibbles at once:
+//
+//   C = 128: D = 16, lane l of vector v is element 8 * l + v
+//   C = 32:  D = 4,  lane l of vector v is element 8 * (l % 4) + 4 * v + l / 4
+//
+// so that a vector is one shift and one look-up of the nibble in a table of the
+// sixteen values that the group's scale and zero point give. Below AVX-512, a
+// chunk is unpacked to bytes, all even elements first.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SUPPORT_SIMDQUANTIZEDDECODE_H
+#define TPRT_SUPPORT_SIMDQUANTIZEDDECODE_H
+
+#include "QuantizedWeight.h"
+#include "SimdVector.h"
+
+#include <cstring>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+using tprt::QuantizedType;
+
+typedef int8_t ByteVec __attribute__((vector_size(kLanes)));
+typedef int16_t WordVec __attribute__((vector_size(kLanes * 2)));
+typedef _Float16 HalfVec __attribute__((vector_size(kLanes * 2)));
+
+inline Vec bytesToFloat(const int8_t *p) {
+  typedef ByteVec Unaligned __attribute__((aligned(1), may_alias));
+  return __builtin_convertvector(
+      __builtin_convertvector(*reinterpret_cast<const Unaligned *>(p), IVec),
+      Vec);
+}
+
+/// e4m3 times 2^-8: in f16, whose exponent has a bit more, the byte's exponent
+/// and mantissa stand for that, subnormal numbers included.
+inline Vec e4m3ToFloat(const int8_t *p) {
+  typedef ByteVec Unaligned __attribute__((aligned(1), may_alias));
+  WordVec words =
+      __builtin_convertvector(*reinterpret_cast<const Unaligned *>(p), WordVec);
+  // The sign is in bits 7 to 15; its lowest copy lands in bit 14.
+  return __builtin_convertvector((HalfVec)((words << 7) & int16_t(0xbfff)),
+                                 Vec);
+}
+constexpr float kE4m3Scale = 256;
+
+/// The sixteen values of a 4-bit type.
+inline const float *codebook(QuantizedType type) {
+  static const float unsignedValues[16] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                           8, 9, 10, 11, 12, 13, 14, 15};
+  static const float signedValues[16] = {0,  1,  2,  3,  4,  5,  6,  7,
+                                         -8, -7, -6, -5, -4, -3, -2, -1};
+  static const float e2m1Values[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
+                                       -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+  return type == QuantizedType::U4   ? unsignedValues
+         : type == QuantizedType::I4 ? signedValues
+                                     : e2m1Values;
+}
+
+/// Signed bytes, with a zero point if HasZero.
+template <int C, bool HasZero>
+struct Int8Decoder {
+  static constexpr int kChunk = C, kChunkBytes = C, kVectors = C / kLanes;
+  static constexpr bool kIsArranged = false;
+  const int8_t *at;
+  Vec scale, zero;
+
+  void begin(QuantizedType) {}
+  void group(float s, float z) {
+    scale = splat(s);
+    if constexpr (HasZero)
+      zero = splat(z);
+  }
+  void chunk(const char *p) { at = reinterpret_cast<const int8_t *>(p); }
+  Vec get(int v) const {
+    Vec values = bytesToFloat(at + v * kLanes);
+    if constexpr (HasZero)
+      values -= zero;
+    return values * scale;
+  }
+  bool isNan() const { return false; }
+};
+
+/// e4m3 bytes. A NaN anywhere makes the row's products NaN, whatever x is: the
+/// bytes' magnitudes are doubled, and the largest is kept.
+template <int C>
+struct E4m3Decoder {
+  static constexpr int kChunk = C, kChunkBytes = C, kVectors = C / kLanes;
+  static constexpr bool kIsArranged = false;
+  static constexpr int kWatched = C < 32 ? C : 32;
+  typedef uint8_t Watch __attribute__((vector_size(kWatched)));
+  const int8_t *at;
+  Vec scale;
+  Watch largest = {};
+
+  void begin(QuantizedType) {}
+  void group(float s, float) { scale = splat(s * kE4m3Scale); }
+  void chunk(const char *p) {
+    typedef Watch Unaligned __attribute__((aligned(1), may_alias));
+    at = reinterpret_cast<const int8_t *>(p);
+    for (int i = 0; i < C; i += kWatched) {
+      Watch bytes = *reinterpret_cast<const Unaligned *>(p + i);
+      bytes += bytes;
+      largest = bytes > largest ? bytes : largest;
+    }
+  }
+  Vec get(int v) const { return e4m3ToFloat(at + v * kLanes) * scale; }
+  bool isNan() const {
+    bool found = false;
+    for (int i = 0; i < kWatched; ++i)
+      found |= largest[i] == 0xfe;
+    return found;
+  }
+};
+
+#if defined(__AVX512F__)
+
+/// 4-bit values by a table of sixteen.
+template <int C>
+struct NibbleDecoder {
+  static constexpr int kChunk = C, kChunkBytes = C / 2, kVectors = C / kLanes;
+  static constexpr bool kIsArranged = true;
+  static constexpr int kDwords = C / 8, kAtOnce = kLanes / kDwords;
+  Vec values, table;
+  __m512i bits;
+
+  void begin(QuantizedType type) { values = load(codebook(type)); }
+  void group(float s, float z) { table = (values - splat(z)) * splat(s); }
+  void chunk(const char *p) {
+    if constexpr (C == 128)
+      bits = _mm512_loadu_si512(p);
+    else if constexpr (C == 64)
+      bits = _mm512_broadcast_i64x4(
+          _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)));
+    else if constexpr (C == 32)
+      bits = _mm512_broadcast_i32x4(
+          _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)));
+    else
+      bits = _mm512_broadcastq_epi64(
+          _mm_loadl_epi64(reinterpret_cast<const __m128i *>(p)));
+  }
+  Vec get(int v) const {
+    __m512i index;
+    if constexpr (kAtOnce == 1) {
+      index = _mm512_srli_epi32(bits, unsigned(4 * v));
+    } else {
+      IVec shifts;
+      for (int l = 0; l < kLanes; ++l)
+        shifts[l] = 4 * (v * kAtOnce + l / kDwords);
+      index = _mm512_srlv_epi32(bits, (__m512i)shifts);
+    }
+    // The look-up reads the lowest four bits of each index.
+    return (Vec)_mm512_permutexvar_ps(index, (__m512)table);
+  }
+  bool isNan() const { return false; }
+  /// The element of a chunk that lane l of vector v holds.
+  static int element(int v, int l) {
+    return 8 * (l % kDwords) + v * kAtOnce + l / kDwords;
+  }
+};
+
+#else
+
+/// 4-bit values by way of bytes. Those of e2m1 are doubled, and the scale
+/// halved.
+template <int C>
+struct NibbleDecoder {
+  static constexpr int kChunk = C, kChunkBytes = C / 2, kVectors = C / kLanes;
+  static constexpr bool kIsArranged = true;
+  typedef uint8_t Bytes __attribute__((vector_size(C / 2)));
+  QuantizedType type;
+  Vec scale;
+  uint8_t zero;
+  alignas(32) int8_t unpacked[C];
+
+  void begin(QuantizedType of) { type = of; }
+  void group(float s, float z) {
+    scale = splat(type == QuantizedType::E2M1 ? s * 0.5f : s);
+    zero = uint8_t(int32_t(z));
+    // Two's complement is the unsigned value of the nibble with its highest bit
+    // flipped, less 8.
+    if (type == QuantizedType::I4)
+      zero += 8;
+  }
+  void chunk(const char *p) {
+    typedef Bytes Unaligned __attribute__((aligned(1), may_alias));
+    Bytes bytes = *reinterpret_cast<const Unaligned *>(p);
+    if (type == QuantizedType::I4)
+      bytes ^= 0x88;
+    unpack(bytes & 0x0f, unpacked);
+    unpack(bytes >> 4, unpacked + C / 2);
+  }
+  Vec get(int v) const { return bytesToFloat(unpacked + v * kLanes) * scale; }
+  bool isNan() const { return false; }
+  static int element(int v, int l) {
+    int place = v * kLanes + l;
+    return place < C / 2 ? 2 * place : 2 * (place - C / 2) + 1;
+  }
+
+private:
+  void unpack(Bytes nibbles, int8_t *out) const {
+    if (type == QuantizedType::E2M1)
+      nibbles = doubled(nibbles);
+    else
+      nibbles -= zero;
+    std::memcpy(out, &nibbles, C / 2);
+  }
+  /// Twice the magnitude of e2m1 is 0, 1, 2, 3, 4, 6, 8, 12: from 4 on, steps
+  /// of 2, and from 6 on of 4.
+  static Bytes doubled(Bytes nibbles) {
+    Bytes size = nibbles & 7, zeros = {};
+    Bytes wide = (Bytes)(size > 4), widest = (Bytes)(size > 6);
+    Bytes twice = size + (wide & (size - 4)) + (widest & 2);
+    Bytes sign = (Bytes)((nibbles & 8) != zeros);
+    return (twice ^ sign) - sign;
+  }
+};
+
+#endif
+
+} // namespace
+
+#endif // TPRT_SUPPORT_SIMDQUANTIZEDDECODE_H
