@@ -27,7 +27,6 @@ namespace json = llvm::json;
 
 namespace tp {
 
-static constexpr size_t maxConfigBytes = 8 << 20;
 static constexpr int64_t maxHeadDim = 1 << 16;
 
 StringRef stringify(FloatKind kind) {

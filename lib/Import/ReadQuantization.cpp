@@ -288,8 +288,12 @@ void Reader::readFp8() {
     reader.error("activation_scheme")
         << "unsupported " << reader.getPath("activation_scheme") << " "
         << quoted(activations) << "; expected \"dynamic\" or \"static\"";
-  reader.require("scale_fmt", nullptr,
-                 "scales that are stored as exponents are not supported");
+  // Scales that are powers of two are stored as any others are.
+  std::string scales = reader.getString("scale_fmt").value_or("ue8m0");
+  if (scales != "ue8m0" && scales != "float")
+    reader.error("scale_fmt") << "unsupported " << reader.getPath("scale_fmt")
+                              << " " << quoted(scales)
+                              << "; expected \"ue8m0\"";
   reader.require("is_checkpoint_fp8_serialized", true,
                  "weights that are quantised when they are loaded are not "
                  "supported");

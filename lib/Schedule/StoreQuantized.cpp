@@ -33,6 +33,11 @@ struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
   void runOnOperation() override {
     SmallVector<nn::DequantizeOp> weights;
     getOperation().walk([&](nn::DequantizeOp op) { weights.push_back(op); });
+    SmallVector<nn::ExpertsOp> experts;
+    getOperation().walk([&](nn::ExpertsOp op) { experts.push_back(op); });
+    for (nn::ExpertsOp op : experts)
+      if (failed(convert(op)))
+        return signalPassFailure();
     for (nn::DequantizeOp op : weights)
       if (failed(convert(op)))
         return signalPassFailure();
@@ -41,6 +46,7 @@ struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
   }
 
   LogicalResult convert(nn::DequantizeOp op);
+  LogicalResult convert(nn::ExpertsOp op);
   LogicalResult checkTypes();
 };
 } // namespace
@@ -61,7 +67,60 @@ static FailureOr<Value> store(nn::DequantizeOp op) {
   return stored.getResult();
 }
 
+/// Whether one call can compute with these matrices: of one kind, but for their
+/// groups.
+static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
+  nn::DequantizeOp gate = matrices[0];
+  return llvm::all_of(matrices, [&](nn::DequantizeOp op) {
+    return op && !op.getGroups() && !op.getZeros() == !gate.getZeros() &&
+           typeOf(op.getValues()).getElementType() ==
+               typeOf(gate.getValues()).getElementType() &&
+           op.getGroup()[0] == 1 &&
+           typeOf(op.getScales()).getElementType() ==
+               typeOf(gate.getScales()).getElementType();
+  }) && matrices[1].getGroup() == gate.getGroup();
+}
+
+LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
+  SmallVector<nn::DequantizeOp> matrices;
+  for (Value matrix : {op.getGate(), op.getUp(), op.getDown()})
+    matrices.push_back(matrix.getDefiningOp<nn::DequantizeOp>());
+  if (!matrices[0] || !areAlike(matrices))
+    return success();
+  SmallVector<Value> values, scales, zeros;
+  for (nn::DequantizeOp matrix : matrices) {
+    FailureOr<Value> bytes = store(matrix);
+    if (failed(bytes))
+      return failure();
+    values.push_back(*bytes);
+    scales.push_back(matrix.getScales());
+    if (matrix.getZeros())
+      zeros.push_back(matrix.getZeros());
+  }
+  OpBuilder builder(op);
+  auto product = nn::QuantizedExpertsOp::create(
+      builder, op.getLoc(), op.getResult().getType(), op.getInput(),
+      op.getRouting(), values, scales, zeros, op.getInside(),
+      op.getActivationAttr(), op.getActiveAttr(), op.getTopKAttr(),
+      TypeAttr::get(typeOf(matrices[0].getValues()).getElementType()),
+      matrices[0].getGroupAttr(), matrices[2].getGroupAttr());
+  for (NamedAttribute attribute : op->getDiscardableAttrs())
+    product->setAttr(attribute.getName(), attribute.getValue());
+  op.getResult().replaceAllUsesWith(product.getResult());
+  op.erase();
+  ++numProducts;
+  return success();
+}
+
 LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
+  // What experts have taken is theirs.
+  if (op->use_empty()) {
+    Operation *values = op.getValues().getDefiningOp();
+    op.erase();
+    if (values && values->use_empty())
+      values->erase();
+    return success();
+  }
   FailureOr<Value> bytes = store(op);
   if (failed(bytes))
     return failure();

@@ -23,8 +23,7 @@ Expected<int64_t> tprt::loadParameters(
   // A row is the smallest piece.
   int64_t bytes = std::min(plan.bytes, pinnedBytes);
   auto rowBytes = [](const Parameter &p) {
-    return elementCount(p.localShape) * typeBytes(p.type) /
-           (p.localShape.empty() ? 1 : p.localShape[0]);
+    return p.localBytes(1);
   };
   for (const Parameter &p : manifest.parameters)
     bytes = std::max(bytes, rowBytes(p));

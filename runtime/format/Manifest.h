@@ -14,6 +14,7 @@
 #define TPRT_FORMAT_MANIFEST_H
 
 #include "Sampling.h"
+#include "tprt/quantized.h"
 #include "tprt/abi.h"
 #include "tprt/collectives.h"
 #include "tprt/status.h"
@@ -120,11 +121,6 @@ struct Entry {
   int64_t arenaBytes, commBytes, scratchBytes, peakBytes;
   int64_t positions = 0; ///< of its sequences; 0: it has none
 };
-
-/// Elements of quantised values, and of their scales, as they lie in memory;
-/// those of four bits are two to a byte, the first in the low bits.
-enum class QuantizedType { I8, U4, I4, E4M3, E5M2, E2M1 };
-enum class ScaleType { F32, F16, BF16, E8M0, E4M3 };
 
 /// How checkpoints store a quantised parameter, whose `sourceShape` is that of
 /// the unpacked tensor.
@@ -253,6 +249,8 @@ struct Experts {
   int64_t rows, experts, k, f, n;
   tprt_type type;
   Gemm::Activation activation;
+  /// Of quantized_experts: gate and up, and down.
+  std::optional<QuantizedGemm> quantized, quantizedDown;
 };
 
 /// An entry of the ledger: a row of the table that moves something.

@@ -543,10 +543,9 @@ private:
 
   static Storage parseStorage(const Cursor &cursor, size_t rank) {
     Storage s;
-    s.type = cursor["type"].word({"F32", "F16", "BF16", "I32", "I8", "U8",
-                                  "F8_E4M3", "F8_E5M2"}) >= 0
-                 ? cursor["type"].string()
-                 : "";
+    static const std::vector<std::string_view> types{
+        "F32", "F16", "BF16", "I32", "I8", "U8", "F8_E4M3", "F8_E5M2"};
+    s.type = types[cursor["type"].word(types)];
     if (cursor.has("element"))
       s.element = QuantizedType(
           cursor["element"].word({"i8", "u4", "i4", "e4m3", "e5m2", "e2m1"}));
@@ -709,6 +708,10 @@ private:
     e.n = cursor["n"].size();
     e.type = cursor["type"].floatType();
     e.activation = parseActivation(cursor["activation"]);
+    if (cursor.has("quantized")) {
+      e.quantized = parseQuantized(cursor["quantized"]);
+      e.quantizedDown = parseQuantized(cursor["quantized_down"]);
+    }
   }
 
   static CollectiveKind parseKind(const Cursor &cursor) {

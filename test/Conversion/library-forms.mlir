@@ -139,6 +139,18 @@ func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>)
   return %0, %other : tensor<9x40xbf16>, tensor<9x6xf32>
 }
 
+// A weight as it lies in memory, with an activation and a sum on the way out.
+// CHECK: nn.quantized_linear: quantized_gemm(9, operand 0, 40, operand 1, operand 2, operand 3, null, null, operand 4, null, result 0, 24)
+// VERIFY: lower @quantized: equal
+func.func @quantized(%x: tensor<9x40xf32>) -> tensor<9x24xf32> {
+  %q = tp.parameter "quantized.weight" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.global_type = tensor<24x40xi4>, tp.stored_type = tensor<24x40xi4>} : tensor<24x20xi8>
+  %s = tp.parameter "quantized.scales" storage <"F16"> : tensor<24x3xf16>
+  %z = tp.parameter "quantized.zeros" storage <"I8"> : tensor<24x3xi8>
+  %b = tp.parameter "quantized.bias" : tensor<24xf32>
+  %0 = nn.quantized_linear %x, %q, %s zeros %z bias %b {element = i4, group = array<i64: 1, 16>} : (tensor<9x40xf32>, tensor<24x20xi8>, tensor<24x3xf16>, tensor<24x3xi8>, tensor<24xf32>) -> tensor<9x24xf32>
+  return %0 : tensor<9x24xf32>
+}
+
 // Products of the same rows are computed by one call, here one of three and one of
 // two, as the results of the first are read by the others.
 // VERIFY: lower @joined: equal

@@ -151,6 +151,7 @@ def StoreQuantized : Pass<"tp-store-quantized", "::mlir::func::FuncOp"> {
     | read by | becomes |
     |---|---|
     | the weight of `nn.linear` | `nn.quantized_linear`, which a library computes from the bytes |
+    | the matrices of `nn.experts`, all of one kind | `nn.quantized_experts`, likewise |
     | anything else | loops that unpack all of the weight in each step, with a warning |
 
     At its end no tensor has elements of fewer than eight bits, booleans apart,

@@ -187,8 +187,7 @@ static void describeInit(json::Object &result, Operation *op) {
     result["zero_row"] = row.getInt();
 }
 
-/// Of an element that is packed in memory; empty of others, which have the
-/// parameter's own type there.
+/// Of an element of quantised values.
 static StringRef getPackedName(Type element) {
   if (element.isInteger(4))
     return "i4";
@@ -198,7 +197,7 @@ static StringRef getPackedName(Type element) {
     return "e5m2";
   if (isa<Float4E2M1FNType>(element))
     return "e2m1";
-  return "";
+  return "i8";
 }
 
 static void describeStorage(json::Object &result, ParameterOp op,
@@ -207,8 +206,8 @@ static void describeStorage(json::Object &result, ParameterOp op,
   result["type"] = getTypeName(
       cast<RankedTensorType>(op.getType()).getElementType());
   json::Object fields{{"type", storage.getFileType().getValue().str()}};
-  if (StringRef name = getPackedName(element); !name.empty())
-    fields["element"] = name.str();
+  if (op->hasAttr(nn::storedTypeAttrName))
+    fields["element"] = getPackedName(element).str();
   if (storage.getBits()) {
     fields["bits"] = storage.getBits();
     fields["dim"] = storage.getDim();

@@ -171,6 +171,16 @@ static StringRef getQuantizedName(Type type) {
   return "e8m0";
 }
 
+llvm::json::Object tp::nn::describeQuantized(Type element, Value scales,
+                                             ArrayRef<int64_t> group) {
+  Type scale = typeOf(scales).getElementType();
+  std::string name = getTypeName(scale);
+  return {{"type", getQuantizedName(element)},
+          {"scale_type", name.empty() ? getQuantizedName(scale).str() : name},
+          {"group", llvm::json::Array(group)},
+          {"groups", shapeOf(scales).back()}};
+}
+
 static int64_t getRows(QuantizedLinearOp op) {
   ArrayRef<int64_t> input = shapeOf(op.getInput());
   return typeOf(op.getInput()).getNumElements() / input.back();
@@ -181,14 +191,6 @@ QuantizedLinearOp::getLibraryDescription(const LibraryUse &use) {
   auto nameOf = [](Value value) {
     return getTypeName(typeOf(value).getElementType());
   };
-  Type scale = typeOf(getScales()).getElementType();
-  std::string scaleName = getTypeName(scale);
-  llvm::json::Object quantized{
-      {"type", getQuantizedName(getElement())},
-      {"scale_type",
-       scaleName.empty() ? getQuantizedName(scale).str() : scaleName},
-      {"group", llvm::json::Array(getGroup())},
-      {"groups", shapeOf(getScales())[1]}};
   llvm::json::Object fields{
       {"n", shapeOf(getValues())[0]},
       {"k", shapeOf(getInput()).back()},
@@ -199,7 +201,8 @@ QuantizedLinearOp::getLibraryDescription(const LibraryUse &use) {
       {"bias_type", getBias() ? nameOf(getBias()) : "f32"},
       {"activation", use.epilogue.activation},
       {"residual", use.epilogue.residual != nullptr},
-      {"quantized", std::move(quantized)}};
+      {"quantized",
+       describeQuantized(getElement(), getScales(), getGroup())}};
   if (use.epilogue.scale != 1)
     fields["scale"] = use.epilogue.scale;
   return LibraryDescription{

@@ -15,6 +15,7 @@
 
 #include "Parts.h"
 #include "tp/Dialect/NN/IR/Quantized.h"
+#include "llvm/Support/JSON.h"
 
 namespace tp::nn {
 
@@ -33,6 +34,10 @@ QuantizedTensor getQuantized(QuantizedLinearOp op);
 /// Scales, zeros and groups must fit the shape.
 llvm::LogicalResult verifyQuantized(mlir::Operation *op,
                                     const QuantizedTensor &tensor);
+
+/// A matrix as the manifest says it.
+llvm::json::Object describeQuantized(mlir::Type element, mlir::Value scales,
+                                     llvm::ArrayRef<int64_t> group);
 
 /// The tensor's numbers, f32.
 mlir::Value buildDequantized(Emitter &emitter, const QuantizedTensor &tensor);

@@ -70,4 +70,28 @@ def NN_QuantizedLinearOp : NN_Op<"quantized_linear", [AttrSizedOperandSegments,
   let assemblyFormat = "$input `,` $values `,` $scales (`zeros` $zeros^)? (`groups` $groups^)? (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_QuantizedExpertsOp : NN_Op<"quantized_experts", [AttrSizedOperandSegments,
+    NN_LibraryForm<["getLibraryDescription", "getFlopsPerPoint", "getReadPart"]>]> {
+  let summary = "experts whose matrices are read as they lie in memory";
+  let description = [{
+    `nn.experts` of what `nn.dequantize` makes of the matrices gate, up and down:
+    their bytes as `values`, as of `nn.quantized_linear`, their `scales`, and
+    their `zeros`, three of each. All have `element`s of one type; `group` is
+    that of gate and up, `down_group` that of down. `tp-store-quantized` makes
+    it.
+
+    ```mlir
+    %y = nn.quantized_experts %x, %weights values %g, %u, %d scales %gs, %us, %ds {activation = "silu", element = i8, group = array<i64: 1, 1, 0>, down_group = array<i64: 1, 1, 0>} : (tensor<8x64xf32>, tensor<8x16xf32>, tensor<16x32x64xi8>, tensor<16x32x64xi8>, tensor<16x64x32xi8>, tensor<16x32x1xf32>, tensor<16x32x1xf32>, tensor<16x64x1xf32>) -> tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$routing,
+    Variadic<NN_Storage>:$values, Variadic<NN_Scales>:$scales,
+    Variadic<NN_Zeros>:$zeros, Optional<NN_Numbers>:$inside,
+    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active,
+    OptionalAttr<I64Attr>:$top_k, TypeAttr:$element, DenseI64ArrayAttr:$group,
+    DenseI64ArrayAttr:$down_group);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `,` $routing `values` $values `scales` $scales (`zeros` $zeros^)? (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
+}
+
 #endif // TP_DIALECT_NN_IR_NNQUANTIZED_TD
