@@ -159,7 +159,8 @@ void Annotator::collectWeight(Operation *weight, RankedTensorType type) {
   if (nn::DequantizeOp user = getDequantize(weight)) {
     if (user.getValues() != weight->getResult(0))
       return;
-    for (const std::string &name : SmallVector<std::string>(target.names))
+    auto names = target.names;
+    for (const std::string &name : names)
       target.names.push_back(name.substr(0, name.rfind('.') + 1) + "weight");
   }
   target.weight = weight;

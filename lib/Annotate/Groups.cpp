@@ -78,12 +78,35 @@ static void alignProducers(nn::DequantizeOp weight, int64_t size, int64_t grain,
   }
 }
 
-static LogicalResult refuse(nn::DequantizeOp op, int64_t shards, int64_t size,
-                            int64_t group) {
+static InFlightDiagnostic startError(nn::DequantizeOp op) {
   std::string where = toString(op->getLoc());
   InFlightDiagnostic diag = op->emitOpError();
   if (!where.empty())
     diag << "at " << where << ": ";
+  return diag;
+}
+
+/// A weight whose groups are in no order is cut evenly: what is past its end
+/// would be in some group, and not zero.
+static LogicalResult checkOrdered(nn::DequantizeOp op, int64_t shards,
+                                  int64_t size) {
+  if (!op.getGroups() || size % shards == 0)
+    return success();
+  InFlightDiagnostic diag = startError(op);
+  diag << "degree " << shards << " does not divide " << size
+       << " inputs whose groups are in an order of their own; degrees that "
+          "fit: ";
+  SmallVector<int64_t> degrees;
+  for (int64_t d = 1; d <= std::min<int64_t>(size, 64); ++d)
+    if (size % d == 0)
+      degrees.push_back(d);
+  llvm::interleaveComma(degrees, diag);
+  return diag;
+}
+
+static LogicalResult refuse(nn::DequantizeOp op, int64_t shards, int64_t size,
+                            int64_t group) {
+  InFlightDiagnostic diag = startError(op);
   int64_t groups = llvm::divideCeil(size, group);
   diag << "degree " << shards << " does not fit " << size
        << " inputs in groups of " << group << ", which share a scale: there are "
@@ -102,6 +125,9 @@ LogicalResult tp::fitGroups(ModuleOp module, const Mesh &mesh) {
     TensorSharding sharding = attr.toSharding(mesh);
     ArrayRef<int64_t> shape =
         cast<RankedTensorType>(op.getValues().getType()).getShape();
+    if (failed(checkOrdered(op, getShardCount(sharding.dims.back().axes),
+                            shape.back())))
+      return WalkResult::interrupt();
     for (auto [d, group] : llvm::enumerate(op.getGroup())) {
       int64_t size = shape[d], shards = getShardCount(sharding.dims[d].axes);
       if (group <= 1 || shards == 1)

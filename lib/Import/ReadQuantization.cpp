@@ -164,7 +164,8 @@ void Reader::readWeights(ObjectReader &weights, StringRef format,
   StringRef text = order ? order->getAsString().value_or("") : "";
   bool isSet = order && order->getAsBoolean() != false;
   // Only "group" leaves the columns of a group apart.
-  scheme.isOrdered = text == "group" || order && order->getAsBoolean() == true;
+  scheme.isOrdered =
+      text == "group" || (order && order->getAsBoolean() == true);
   if (isSet && !scheme.isOrdered && text != "weight" && text != "static" &&
       text != "dynamic")
     weights.error("actorder") << "unsupported " << weights.getPath("actorder")

@@ -88,7 +88,7 @@ static void checkBeside(const JsonFile &file, const json::Object &known) {
   for (const auto &[key, value] : known) {
     const json::Value *other = reader.get(key);
     if (other && *other != value)
-      reader.error(key) << key << " " << showJson(*other)
+      reader.error(key) << StringRef(key) << " " << showJson(*other)
                         << " contradicts quantization_config of config.json, "
                            "which has "
                         << showJson(value);

@@ -86,6 +86,27 @@ static int64_t getStoredPosition(const ParameterRequest &request,
   return request.storage.locate(shape, index).first;
 }
 
+/// Packed elements: what the words of the file would hold is made up, so that
+/// who unpacks them otherwise has others.
+static Tensor makeUpPacked(const ParameterRequest &request, uint64_t seed) {
+  StorageAttr storage = request.storage;
+  ArrayRef<int64_t> shape = request.getCheckpointShape();
+  Tensor tensor(request.shape, request.type);
+  SmallVector<int64_t> index(shape.size());
+  forEachElement(request, [&](int64_t element, int64_t position) {
+    for (int64_t d = int64_t(shape.size()) - 1; d >= 0; --d) {
+      index[d] = position % shape[d];
+      position /= shape[d];
+    }
+    auto [word, part] = storage.locate(shape, index);
+    double number = uniform(seed, request.name,
+                            word * storage.getElementsPerWord() + part) *
+                    double(int64_t(1) << storage.getBits());
+    tensor.setInt(element, int64_t(number) - storage.getOffset());
+  });
+  return tensor;
+}
+
 /// Of a quantised weight: its values, its zero points, or the numbers of its
 /// groups.
 static Tensor makeUpIntegers(const ParameterRequest &request, uint64_t seed) {
@@ -105,7 +126,8 @@ FailureOr<Tensor>
 RandomParameters::get(const ParameterRequest &request,
                       function_ref<InFlightDiagnostic()> emitError) {
   if (!request.type.isFloat() && request.storage)
-    return makeUpIntegers(request, seed);
+    return request.storage.getBits() ? makeUpPacked(request, seed)
+                                     : makeUpIntegers(request, seed);
   if (!request.type.isFloat())
     return emitError() << "expected random parameter '" << request.name
                        << "' to be of a float type, got integers: give it "
@@ -274,7 +296,7 @@ SafetensorsParameters::unpack(const ParameterRequest &request,
     data.resize(from + entry->tensor.end - entry->tensor.begin);
     if (llvm::Error error = entry->file->read(
             entry->tensor.dataStart + entry->tensor.begin,
-            MutableArrayRef(data).drop_front(from)))
+            MutableArrayRef<char>(data.data(), data.size()).drop_front(from)))
       return emitError() << "cannot read " << entry->file->getPath() << ": "
                          << llvm::toString(std::move(error));
   }

@@ -70,15 +70,17 @@ static FailureOr<Value> store(nn::DequantizeOp op) {
 /// Whether one call can compute with these matrices: of one kind, but for their
 /// groups.
 static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
-  nn::DequantizeOp gate = matrices[0];
+  nn::DequantizeOp gate = matrices[0], up = matrices[1];
+  if (!llvm::all_of(matrices, [](Operation *op) { return op; }))
+    return false;
   return llvm::all_of(matrices, [&](nn::DequantizeOp op) {
-    return op && !op.getGroups() && !op.getZeros() == !gate.getZeros() &&
+    return !op.getGroups() && !op.getZeros() == !gate.getZeros() &&
            typeOf(op.getValues()).getElementType() ==
                typeOf(gate.getValues()).getElementType() &&
            op.getGroup()[0] == 1 &&
            typeOf(op.getScales()).getElementType() ==
                typeOf(gate.getScales()).getElementType();
-  }) && matrices[1].getGroup() == gate.getGroup();
+  }) && up.getGroup() == gate.getGroup();
 }
 
 LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {

@@ -13,6 +13,7 @@
 #include "Stored.h"
 
 #include "../support/Parallel.h"
+#include "../support/Region.h"
 #include "../support/Simd.h"
 #include "tprt/artifact.h"
 

@@ -32,13 +32,13 @@ func.func @rows(%x: tensor<3x76xf32>) -> tensor<3x6xf32> {
 // Every rank has all scales where an operand says the groups: any cut will do.
 // CHECK: partition @ordered: equal
 // LOWER: lower @ordered: equal
-func.func @ordered(%x: tensor<3x42xbf16>) -> tensor<3x6xf32> {
-  %q = tp.parameter "o.qweight" source <shape = [42, 6], offsets = [0, 0], permutation = [1, 0]> storage <"I32", bits = 4, dim = 0, offset = 8> {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<6x42xi4>
+func.func @ordered(%x: tensor<3x40xbf16>) -> tensor<3x6xf32> {
+  %q = tp.parameter "o.qweight" source <shape = [40, 6], offsets = [0, 0], permutation = [1, 0]> storage <"I32", bits = 4, dim = 0, offset = 8> {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<6x40xi4>
   %s = tp.parameter "o.scales" source <shape = [3, 6], offsets = [0, 0], permutation = [1, 0]> storage <"F16"> : tensor<6x3xf16>
   %z = tp.parameter "o.qzeros" source <shape = [3, 6], offsets = [0, 0], permutation = [1, 0]> storage <"I32", bits = 4, dim = 1, offset = 7> : tensor<6x3xi8>
-  %g = tp.parameter "o.g_idx" storage <"I32"> : tensor<42xi32>
-  %w = nn.dequantize %q, %s zeros %z groups %g {group = array<i64: 1, 0>} : (tensor<6x42xi4>, tensor<6x3xf16>, tensor<6x3xi8>, tensor<42xi32>) -> tensor<6x42xf32>
-  %y = nn.linear %x, %w : (tensor<3x42xbf16>, tensor<6x42xf32>) -> tensor<3x6xf32>
+  %g = tp.parameter "o.g_idx" storage <"I32"> : tensor<40xi32>
+  %w = nn.dequantize %q, %s zeros %z groups %g {group = array<i64: 1, 0>} : (tensor<6x40xi4>, tensor<6x3xf16>, tensor<6x3xi8>, tensor<40xi32>) -> tensor<6x40xf32>
+  %y = nn.linear %x, %w : (tensor<3x40xbf16>, tensor<6x40xf32>) -> tensor<3x6xf32>
   return %y : tensor<3x6xf32>
 }
 

@@ -175,10 +175,11 @@ llvm::json::Object tp::nn::describeQuantized(Type element, Value scales,
                                              ArrayRef<int64_t> group) {
   Type scale = typeOf(scales).getElementType();
   std::string name = getTypeName(scale);
-  return {{"type", getQuantizedName(element)},
-          {"scale_type", name.empty() ? getQuantizedName(scale).str() : name},
-          {"group", llvm::json::Array(group)},
-          {"groups", shapeOf(scales).back()}};
+  return llvm::json::Object{
+      {"type", getQuantizedName(element)},
+      {"scale_type", name.empty() ? getQuantizedName(scale).str() : name},
+      {"group", llvm::json::Array(group)},
+      {"groups", shapeOf(scales).back()}};
 }
 
 static int64_t getRows(QuantizedLinearOp op) {
