@@ -87,7 +87,11 @@ std::string ModuleNames::add(StringRef entry, Style style) {
 }
 
 bool ModuleNames::contains(StringRef name) const {
-  return hasLinear || is_contained(names, name) ||
+  return hasLinear || lists(name);
+}
+
+bool ModuleNames::lists(StringRef name) const {
+  return is_contained(names, name) ||
          any_of(globs,
                 [&](const GlobPattern &glob) { return glob.match(name); }) ||
          any_of(expressions,
@@ -97,6 +101,10 @@ bool ModuleNames::contains(StringRef name) const {
 const QuantizedScheme *QuantizationConfig::find(StringRef name) const {
   if (ignored.contains(name))
     return nullptr;
+  // A name says more than a class.
+  for (const Group &group : groups)
+    if (group.targets.lists(name))
+      return &group.scheme;
   for (const Group &group : groups)
     if (group.targets.contains(name))
       return &group.scheme;

@@ -217,8 +217,15 @@ void Reader::readCompressedTensors() {
   std::string format = reader.getString("format").value_or("");
   out.takesHead = true;
   addNames(reader, "ignore", style, out.ignored);
-  if (const json::Object *groups = reader.getObject("config_groups"))
-    for (const auto &[name, value] : *groups) {
+  SmallVector<StringRef> names; // In an order of their own.
+  const json::Object *groups = reader.getObject("config_groups");
+  if (groups)
+    for (const auto &entry : *groups)
+      names.push_back(entry.first);
+  llvm::sort(names);
+  if (groups)
+    for (StringRef name : names) {
+      const json::Value &value = *groups->get(name);
       const json::Object *object = value.getAsObject();
       std::string path = reader.getPath("config_groups") + "." + name.str();
       if (!object) {

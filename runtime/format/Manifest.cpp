@@ -134,11 +134,7 @@ int64_t Parameter::localBytes(int64_t count) const {
   Shape shape = localShape;
   if (count >= 0 && !shape.empty())
     shape[0] = count;
-  bool isNibble = storage && storage->element &&
-                  (*storage->element == QuantizedType::I4 ||
-                   *storage->element == QuantizedType::U4 ||
-                   *storage->element == QuantizedType::E2M1);
-  if (isNibble && !shape.empty())
+  if (storage && storage->isNibble && !shape.empty())
     shape.back() = (shape.back() + 1) / 2;
   return elementCount(shape) * typeBytes(type);
 }

@@ -14,7 +14,6 @@
 #define TPRT_FORMAT_MANIFEST_H
 
 #include "Sampling.h"
-#include "tprt/quantized.h"
 #include "tprt/abi.h"
 #include "tprt/collectives.h"
 #include "tprt/status.h"
@@ -122,6 +121,10 @@ struct Entry {
   int64_t positions = 0; ///< of its sequences; 0: it has none
 };
 
+/// In support/QuantizedWeight.h.
+enum class QuantizedType : int;
+enum class ScaleType : int;
+
 /// How checkpoints store a quantised parameter, whose `sourceShape` is that of
 /// the unpacked tensor.
 struct Storage {
@@ -129,6 +132,7 @@ struct Storage {
   /// What lies in memory, in rows of whole bytes; none: elements of the
   /// parameter's type.
   std::optional<QuantizedType> element;
+  bool isNibble = false; ///< two elements to a byte
   int64_t bits = 0; ///< of an element in a word along `dim`; 0: not packed
   int64_t dim = 0;
   std::vector<int64_t> order; ///< of a word's elements; empty: as they come

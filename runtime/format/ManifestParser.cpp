@@ -541,14 +541,24 @@ private:
       parseInitialOf(cursor["state"], p);
   }
 
+  /// Words in the order of QuantizedType.
+  static QuantizedType parseElement(const Cursor &cursor) {
+    return QuantizedType(
+        cursor.word({"i8", "u4", "i4", "e4m3", "e5m2", "e2m1"}));
+  }
+  static int64_t getBits(QuantizedType type) {
+    constexpr int64_t bits[] = {8, 4, 4, 8, 8, 4};
+    return bits[int(type)];
+  }
+
   static Storage parseStorage(const Cursor &cursor, size_t rank) {
     Storage s;
     static const std::vector<std::string_view> types{
         "F32", "F16", "BF16", "I32", "I8", "U8", "F8_E4M3", "F8_E5M2"};
     s.type = types[cursor["type"].word(types)];
     if (cursor.has("element"))
-      s.element = QuantizedType(
-          cursor["element"].word({"i8", "u4", "i4", "e4m3", "e5m2", "e2m1"}));
+      s.element = parseElement(cursor["element"]);
+    s.isNibble = s.element && getBits(*s.element) == 4;
     if (cursor.has("bits")) {
       int64_t word = s.type == "I32" ? 32 : 8;
       s.bits = cursor["bits"].integer(1, word);
@@ -599,8 +609,7 @@ private:
 
   static QuantizedGemm parseQuantized(const Cursor &cursor) {
     QuantizedGemm q;
-    q.type = QuantizedType(
-        cursor["type"].word({"i8", "u4", "i4", "e4m3", "e5m2", "e2m1"}));
+    q.type = parseElement(cursor["type"]);
     q.scaleType = ScaleType(
         cursor["scale_type"].word({"f32", "f16", "bf16", "e8m0", "e4m3"}));
     std::vector<Cursor> group = cursor["group"].list(2, "two sizes");

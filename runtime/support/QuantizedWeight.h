@@ -16,12 +16,18 @@
 #ifndef TPRT_SUPPORT_QUANTIZEDWEIGHT_H
 #define TPRT_SUPPORT_QUANTIZEDWEIGHT_H
 
-#include "tprt/quantized.h"
 #include "tprt/status.h"
 
 #include <cstdint>
 
 namespace tprt {
+
+/// Element types of the values q. Those of 4 bits lie two in a byte, the even
+/// element in the low nibble; I4 is in two's complement.
+enum class QuantizedType { I8, U4, I4, E4M3, E5M2, E2M1 };
+
+/// Element types of scales. E8M0 is 2^(byte - 127), and NaN for 255.
+enum class ScaleType { F32, F16, BF16, E8M0, E4M3 };
 
 bool isNibble(QuantizedType type);
 int64_t scaleBytes(ScaleType type);

@@ -13,6 +13,7 @@
 #include "Stored.h"
 
 #include "../support/Parallel.h"
+#include "../support/QuantizedWeight.h"
 #include "../support/Region.h"
 #include "../support/Simd.h"
 #include "tprt/artifact.h"
@@ -301,10 +302,7 @@ void Loader::store(int64_t at, int64_t column, const int32_t *numbers,
       std::memcpy(row + (column + i) * 4, numbers + i * stride, 4);
     return;
   }
-  bool isNibble = storage.element && (*storage.element == QuantizedType::I4 ||
-                                      *storage.element == QuantizedType::U4 ||
-                                      *storage.element == QuantizedType::E2M1);
-  if (!isNibble) {
+  if (!storage.isNibble) {
     for (int64_t i = 0; i < count; ++i)
       row[column + i] = char(numbers[i * stride]);
     return;

@@ -57,6 +57,8 @@ public:
   std::string add(llvm::StringRef entry, Style style);
   /// Whether `name`, a linear layer, is in the list.
   bool contains(llvm::StringRef name) const;
+  /// The same, by its name and not its class.
+  bool lists(llvm::StringRef name) const;
 
 private:
   bool hasLinear = false;

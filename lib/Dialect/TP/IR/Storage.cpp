@@ -16,6 +16,7 @@
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 #include "tprt/filetypes.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -61,6 +62,61 @@ LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 int64_t StorageAttr::getElementsPerWord() const {
   return getBits() ? getWordBits(getFileType().getValue()) / getBits() : 1;
+}
+
+Attribute StorageAttr::parse(AsmParser &parser, Type) {
+  std::string type;
+  int64_t bits = 0, dim = 0, offset = 0;
+  SmallVector<int64_t> order, repeat;
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseList = [&](SmallVectorImpl<int64_t> &list) {
+    return parser.parseCommaSeparatedList(
+        AsmParser::Delimiter::Square,
+        [&] { return parser.parseInteger(list.emplace_back()); });
+  };
+  if (parser.parseLess() || parser.parseString(&type))
+    return {};
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef key;
+    SMLoc at = parser.getCurrentLocation();
+    if (parser.parseKeyword(&key) || parser.parseEqual())
+      return {};
+    ParseResult result =
+        key == "bits"     ? parser.parseInteger(bits)
+        : key == "dim"    ? parser.parseInteger(dim)
+        : key == "offset" ? parser.parseInteger(offset)
+        : key == "order"  ? parseList(order)
+        : key == "repeat" ? parseList(repeat)
+                          : parser.emitError(at, "expected bits, dim, order, "
+                                                 "offset or repeat, got ")
+                                << key;
+    if (result)
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return StorageAttr::getChecked(
+      [&] { return parser.emitError(loc); }, parser.getContext(),
+      StringAttr::get(parser.getContext(), type), bits, dim, order, offset,
+      repeat);
+}
+
+void StorageAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getFileType();
+  auto printList = [&](StringRef key, ArrayRef<int64_t> list) {
+    if (list.empty())
+      return;
+    printer << ", " << key << " = [";
+    llvm::interleaveComma(list, printer);
+    printer << "]";
+  };
+  if (getBits())
+    printer << ", bits = " << getBits() << ", dim = " << getDim();
+  printList("order", getOrder());
+  if (getOffset())
+    printer << ", offset = " << getOffset();
+  printList("repeat", getRepeat());
+  printer << ">";
 }
 
 SmallVector<int64_t>

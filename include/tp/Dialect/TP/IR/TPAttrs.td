@@ -179,10 +179,7 @@ def TP_StorageAttr : TP_Attr<"Storage", "storage"> {
     OptionalArrayRefParameter<"int64_t">:$order,
     DefaultValuedParameter<"int64_t", "0">:$offset,
     OptionalArrayRefParameter<"int64_t">:$repeat);
-  let assemblyFormat = [{
-    `<` $fileType (`,` `bits` `=` $bits^ `,` `dim` `=` $dim)? (`,` `order` `=` `[` $order^ `]`)?
-    (`,` `offset` `=` $offset^)? (`,` `repeat` `=` `[` $repeat^ `]`)? `>`
-  }];
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Elements of a word; 1 if they are not packed.
