@@ -97,8 +97,8 @@ Attribute StorageAttr::parse(AsmParser &parser, Type) {
     return {};
   return StorageAttr::getChecked(
       [&] { return parser.emitError(loc); }, parser.getContext(),
-      StringAttr::get(parser.getContext(), type), bits, dim, order, offset,
-      repeat);
+      StringAttr::get(parser.getContext(), type), bits, dim, ArrayRef(order),
+      offset, ArrayRef(repeat));
 }
 
 void StorageAttr::print(AsmPrinter &printer) const {
