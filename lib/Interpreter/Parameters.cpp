@@ -282,6 +282,10 @@ static double toDouble(StringRef fileType, ElementType type, uint64_t bits) {
   if (fileType == "F16")
     return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, bits))
         .convertToDouble();
+  if (fileType == "F8_E4M3")
+    type = {ElementType::E4M3, 8};
+  else if (fileType == "F8_E5M2")
+    type = {ElementType::E5M2, 8};
   return fromNarrowBits(type, bits);
 }
 
