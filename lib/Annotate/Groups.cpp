@@ -109,10 +109,11 @@ static LogicalResult refuse(nn::DequantizeOp op, int64_t shards, int64_t size,
   InFlightDiagnostic diag = startError(op);
   int64_t groups = llvm::divideCeil(size, group);
   diag << "degree " << shards << " does not fit " << size
-       << " inputs in groups of " << group << ", which share a scale: there are "
-       << groups << " groups; degrees that fit: ";
-  llvm::interleaveComma(llvm::seq<int64_t>(1, std::min<int64_t>(groups, 64) + 1),
-                        diag);
+       << " inputs in groups of " << group
+       << ", which share a scale: there are " << groups
+       << " groups; degrees that fit: ";
+  llvm::interleaveComma(
+      llvm::seq<int64_t>(1, std::min<int64_t>(groups, 64) + 1), diag);
   return diag;
 }
 

@@ -252,9 +252,9 @@ Value WeightBuilder::buildZeros(int64_t groups) {
   }
   bool hasRows = scheme.rows != 0;
   if (isTransposed())
-    return tensor("qzeros", groups, b.getI8Type(),
-                  storage("I32", scheme.bits, dim + 1,
-                          middle - scheme.zeroStep, counts));
+    return tensor(
+        "qzeros", groups, b.getI8Type(),
+        storage("I32", scheme.bits, dim + 1, middle - scheme.zeroStep, counts));
   if (scheme.format == Format::Packed)
     return tensor("weight_zero_point", groups, b.getI8Type(),
                   storage("I32", scheme.bits, dim, middle, counts), hasRows);
@@ -277,8 +277,8 @@ Value WeightBuilder::build() {
   SmallVector<int64_t> sizes(lead.size(), 1);
   sizes.push_back(scheme.rows ? 1 : 0);
   sizes.push_back(order ? 0 : group);
-  auto type = RankedTensorType::get(ModelBuilder::shapeOf(values),
-                                    b.getF32Type());
+  auto type =
+      RankedTensorType::get(ModelBuilder::shapeOf(values), b.getF32Type());
   return nn::DequantizeOp::create(b, values.getLoc(), type, values, scales,
                                   zeros, order, sizes);
 }
@@ -296,9 +296,9 @@ Value ModelBuilder::weight(ArrayRef<Spelling> spellings,
     if (!found)
       continue;
     bool isHere = llvm::any_of(names, [&](StringRef name) {
-      return has((name.drop_back(weightSuffix.size()) + "." +
-                  getValuesName(*found))
-                     .str());
+      return has(
+          (name.drop_back(weightSuffix.size()) + "." + getValuesName(*found))
+              .str());
     });
     if (!scheme || isHere)
       read = &one, scheme = found;

@@ -26,13 +26,26 @@ using Format = QuantizedScheme::Format;
 /// The linear layers that a layer may have, behind its path.
 static SmallVector<StringRef> getLinearNames(const ModelLayout &layout) {
   SmallVector<StringRef> names;
-  for (StringRef name :
-       {layout.query, layout.key, layout.value, layout.output,
-        layout.queryKeyValue, layout.queryDown, layout.queryUp,
-        layout.keyValueDown, layout.keyValueUp, layout.gate, layout.up,
-        layout.down, layout.gateUp, layout.expertGate, layout.expertUp,
-        layout.expertDown, layout.expertGateUp, layout.sharedGate,
-        layout.sharedUp, layout.sharedDown})
+  for (StringRef name : {layout.query,
+                         layout.key,
+                         layout.value,
+                         layout.output,
+                         layout.queryKeyValue,
+                         layout.queryDown,
+                         layout.queryUp,
+                         layout.keyValueDown,
+                         layout.keyValueUp,
+                         layout.gate,
+                         layout.up,
+                         layout.down,
+                         layout.gateUp,
+                         layout.expertGate,
+                         layout.expertUp,
+                         layout.expertDown,
+                         layout.expertGateUp,
+                         layout.sharedGate,
+                         layout.sharedUp,
+                         layout.sharedDown})
     if (!name.empty())
       names.push_back(name);
   return names;
@@ -54,8 +67,7 @@ static void noteLayers(ModelConfig &config, const Checkpoint &checkpoint,
                                        i),
                            {1})
                 .front());
-      const QuantizedScheme *scheme =
-          findScheme(config, checkpoint, spellings);
+      const QuantizedScheme *scheme = findScheme(config, checkpoint, spellings);
       size_t number = 0;
       for (const QuantizationConfig::Group &group : config.quantization->groups)
         if (&group.scheme == scheme)
@@ -156,9 +168,8 @@ static std::string patternOf(StringRef name) {
 
 /// GPTQ's layers are saved with a bias whether or not the model has one. One
 /// that is zero in all layers may be there unused.
-static LogicalResult
-addZeroBiases(Location loc, const Checkpoint &checkpoint,
-              llvm::function_ref<void(StringRef)> add) {
+static LogicalResult addZeroBiases(Location loc, const Checkpoint &checkpoint,
+                                   llvm::function_ref<void(StringRef)> add) {
   llvm::StringMap<bool> isZero;
   for (const auto &entry : checkpoint.getTensors()) {
     StringRef module = entry.first();

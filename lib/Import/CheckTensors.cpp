@@ -50,10 +50,10 @@ static std::string checkTensor(const CheckpointTensor &tensor,
   StringRef type = storage ? storage.getFileType().getValue() : "F32";
   bool isFloat = type == "F32" || type == "BF16" || type == "F16";
   if (!isFloat)
-    return tensor.dtype == type ? ""
-                                : "expected dtype " + type.str() +
-                                      " from quantization_config, got " +
-                                      tensor.dtype;
+    return tensor.dtype == type
+               ? ""
+               : "expected dtype " + type.str() +
+                     " from quantization_config, got " + tensor.dtype;
   if (tensor.dtype != "F32" && tensor.dtype != "BF16" && tensor.dtype != "F16")
     return "expected dtype F32, BF16 or F16, got " + tensor.dtype;
   return "";

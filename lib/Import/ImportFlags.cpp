@@ -158,9 +158,9 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
-           &activations,
-           &generate, &context, &rows, &chunk, &kvDtype, &generationConfig,
-           &train, &clip, &momentum, &shardOptimizer, &dropout}) {
+           &activations, &generate, &context, &rows, &chunk, &kvDtype,
+           &generationConfig, &train, &clip, &momentum, &shardOptimizer,
+           &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr

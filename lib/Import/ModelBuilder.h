@@ -168,8 +168,8 @@ public:
                         llvm::ArrayRef<int64_t> shape);
   /// The weight [..., outputs, inputs] of a linear layer, named "*.weight": as
   /// `parameter`, or what nn.dequantize makes of the tensors of a quantised one
-  /// (BuildQuantized.cpp). Inputs may be cut at multiples of `grain`, if that is
-  /// not 0, wherever the groups end.
+  /// (BuildQuantized.cpp). Inputs may be cut at multiples of `grain`, if that
+  /// is not 0, wherever the groups end.
   mlir::Value weight(llvm::ArrayRef<Spelling> spellings,
                      llvm::ArrayRef<int64_t> shape, int64_t grain = 0);
   mlir::Value linear(llvm::StringRef path, mlir::Value x, mlir::Value weight,

@@ -98,8 +98,7 @@ static std::string describeActivations(const json::Object &object) {
 bool Reader::readStrategy(ObjectReader &weights, QuantizedScheme &scheme) {
   std::optional<std::string> strategy = weights.getString("strategy");
   bool hasGroups = weights.has("group_size");
-  std::string name =
-      strategy ? *strategy : (hasGroups ? "group" : "tensor");
+  std::string name = strategy ? *strategy : (hasGroups ? "group" : "tensor");
   if (name == "tensor") {
     scheme.rows = scheme.columns = 0;
   } else if (name == "channel") {
@@ -157,9 +156,8 @@ void Reader::readWeights(ObjectReader &weights, StringRef format,
   if (!readStrategy(weights, scheme))
     return;
   if (!scheme.isSymmetric && scheme.isFloat)
-    weights.error("symmetric")
-        << "unsupported " << weights.getPath("symmetric")
-        << " false of type \"float\"; expected true";
+    weights.error("symmetric") << "unsupported " << weights.getPath("symmetric")
+                               << " false of type \"float\"; expected true";
   const json::Value *order = weights.get("actorder");
   StringRef text = order ? order->getAsString().value_or("") : "";
   bool isSet = order && order->getAsBoolean() != false;
@@ -168,16 +166,19 @@ void Reader::readWeights(ObjectReader &weights, StringRef format,
       text == "group" || (order && order->getAsBoolean() == true);
   if (isSet && !scheme.isOrdered && text != "weight" && text != "static" &&
       text != "dynamic")
-    weights.error("actorder") << "unsupported " << weights.getPath("actorder")
-                              << " " << showJson(*order)
-                              << "; expected \"group\" or \"weight\"";
+    weights.error("actorder")
+        << "unsupported " << weights.getPath("actorder") << " "
+        << showJson(*order) << "; expected \"group\" or \"weight\"";
   scheme.isOrdered |= text == "dynamic";
-  weights.require("dynamic", false, "weights that are quantised at run time "
-                                    "are not supported");
-  weights.require("scale_dtype", nullptr, "scales of a type of their own are "
-                                          "not supported");
-  weights.require("zp_dtype", nullptr, "zero points of a type of their own are "
-                                       "not supported");
+  weights.require("dynamic", false,
+                  "weights that are quantised at run time "
+                  "are not supported");
+  weights.require("scale_dtype", nullptr,
+                  "scales of a type of their own are "
+                  "not supported");
+  weights.require("zp_dtype", nullptr,
+                  "zero points of a type of their own are "
+                  "not supported");
   weights.ignore({"observer", "observer_kwargs"});
   weights.finish();
 }
@@ -299,9 +300,9 @@ void Reader::readFp8() {
   // Scales that are powers of two are stored as any others are.
   std::string scales = reader.getString("scale_fmt").value_or("ue8m0");
   if (scales != "ue8m0" && scales != "float")
-    reader.error("scale_fmt") << "unsupported " << reader.getPath("scale_fmt")
-                              << " " << quoted(scales)
-                              << "; expected \"ue8m0\"";
+    reader.error("scale_fmt")
+        << "unsupported " << reader.getPath("scale_fmt") << " "
+        << quoted(scales) << "; expected \"ue8m0\"";
   reader.require("is_checkpoint_fp8_serialized", true,
                  "weights that are quantised when they are loaded are not "
                  "supported");
@@ -312,14 +313,35 @@ void Reader::readFp8() {
 
 /// Keys of calibration and of other programs' kernels.
 static constexpr llvm::StringLiteral producerKeys[] = {
-    "damp_percent", "damp_auto_increment", "true_sequential", "static_groups",
-    "model_name_or_path", "model_file_base_name", "model_seqlen", "dataset",
-    "batch_size", "block_name_to_quantize", "cache_block_outputs",
-    "exllama_config", "use_exllama", "use_cuda_fp16", "max_input_length",
-    "module_name_preceding_first_block", "modules_in_block_to_quantize",
-    "pad_token_id", "tokenizer", "disable_exllama", "backend", "meta",
-    "is_marlin_format", "use_cuda_fp16", "do_fuse", "exllama_config",
-    "fuse_max_seq_len", "modules_to_fuse", "mse"};
+    "damp_percent",
+    "damp_auto_increment",
+    "true_sequential",
+    "static_groups",
+    "model_name_or_path",
+    "model_file_base_name",
+    "model_seqlen",
+    "dataset",
+    "batch_size",
+    "block_name_to_quantize",
+    "cache_block_outputs",
+    "exllama_config",
+    "use_exllama",
+    "use_cuda_fp16",
+    "max_input_length",
+    "module_name_preceding_first_block",
+    "modules_in_block_to_quantize",
+    "pad_token_id",
+    "tokenizer",
+    "disable_exllama",
+    "backend",
+    "meta",
+    "is_marlin_format",
+    "use_cuda_fp16",
+    "do_fuse",
+    "exllama_config",
+    "fuse_max_seq_len",
+    "modules_to_fuse",
+    "mse"};
 
 static int64_t readBits(ObjectReader &reader, ArrayRef<int64_t> choices) {
   int64_t bits = reader.getInt("bits", std::nullopt, 1, 16);
@@ -364,14 +386,12 @@ void Reader::readAwq() {
   scheme.columns = readGroupSize(reader);
   scheme.isSymmetric = !reader.getBool("zero_point", true);
   if (scheme.isSymmetric)
-    reader.error("zero_point")
-        << "unsupported " << reader.getPath("zero_point")
-        << " false; expected true";
+    reader.error("zero_point") << "unsupported " << reader.getPath("zero_point")
+                               << " false; expected true";
   std::string version = reader.getString("version").value_or("gemm");
   if (StringRef(version).lower() != "gemm")
     reader.error("version") << "unsupported " << reader.getPath("version")
-                            << " " << quoted(version)
-                            << "; expected \"gemm\"";
+                            << " " << quoted(version) << "; expected \"gemm\"";
   addNames(reader, "modules_to_not_convert", ModuleNames::Style::Transformers,
            out.ignored);
   reader.ignore(producerKeys);

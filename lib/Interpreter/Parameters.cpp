@@ -145,10 +145,9 @@ RandomParameters::get(const ParameterRequest &request,
   }
   Tensor tensor(request.shape, request.type);
   forEachElement(request, [&](int64_t element, int64_t position) {
-    tensor.setFloat(element,
-                    low + width * uniform(seed, request.name,
-                                          getStoredPosition(request,
-                                                            position)));
+    tensor.setFloat(
+        element, low + width * uniform(seed, request.name,
+                                       getStoredPosition(request, position)));
   });
   return tensor;
 }
@@ -228,8 +227,8 @@ SafetensorsParameters::find(const ParameterRequest &request,
   ArrayRef<int64_t> shape = getTensorShape(request.name, stored);
   auto fits = [&](ArrayRef<int64_t> got) {
     auto sizes = [](ArrayRef<int64_t> all) {
-      return SmallVector<int64_t>(llvm::make_filter_range(
-          all, [](int64_t size) { return size != 1; }));
+      return SmallVector<int64_t>(
+          llvm::make_filter_range(all, [](int64_t size) { return size != 1; }));
     };
     return request.storage ? sizes(got) == sizes(shape) : got == shape;
   };
@@ -322,8 +321,8 @@ SafetensorsParameters::unpack(const ParameterRequest &request,
     if (int64_t width = storage.getBits())
       bits = bits >> (part * width) & ((uint64_t(1) << width) - 1);
     else if (!request.type.isFloat())
-      bits = uint64_t(wrapTo({ElementType::Int, uint8_t(bytes * 8)},
-                             int64_t(bits)));
+      bits = uint64_t(
+          wrapTo({ElementType::Int, uint8_t(bytes * 8)}, int64_t(bits)));
     if (request.type.isFloat())
       tensor.setFloat(element, toDouble(fileType, request.type, bits));
     else

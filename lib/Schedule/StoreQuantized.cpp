@@ -73,14 +73,17 @@ static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
   nn::DequantizeOp gate = matrices[0], up = matrices[1];
   if (!llvm::all_of(matrices, [](Operation *op) { return op; }))
     return false;
-  return llvm::all_of(matrices, [&](nn::DequantizeOp op) {
-    return !op.getGroups() && !op.getZeros() == !gate.getZeros() &&
-           typeOf(op.getValues()).getElementType() ==
-               typeOf(gate.getValues()).getElementType() &&
-           op.getGroup()[0] == 1 &&
-           typeOf(op.getScales()).getElementType() ==
-               typeOf(gate.getScales()).getElementType();
-  }) && up.getGroup() == gate.getGroup();
+  return llvm::all_of(matrices,
+                      [&](nn::DequantizeOp op) {
+                        return !op.getGroups() &&
+                               !op.getZeros() == !gate.getZeros() &&
+                               typeOf(op.getValues()).getElementType() ==
+                                   typeOf(gate.getValues()).getElementType() &&
+                               op.getGroup()[0] == 1 &&
+                               typeOf(op.getScales()).getElementType() ==
+                                   typeOf(gate.getScales()).getElementType();
+                      }) &&
+         up.getGroup() == gate.getGroup();
 }
 
 LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
@@ -164,9 +167,9 @@ LogicalResult StoreQuantizedPass::checkTypes() {
     auto isNarrow = [](Type type) {
       return nn::isStoredInBytes(getElementTypeOrSelf(type));
     };
-    auto types = llvm::concat<const Type>(
-        llvm::to_vector(op->getOperandTypes()),
-        llvm::to_vector(op->getResultTypes()));
+    auto types =
+        llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
+                                 llvm::to_vector(op->getResultTypes()));
     for (Type type : types)
       if (isa<RankedTensorType>(type) && isNarrow(type) && !op->use_empty())
         return op->emitOpError("expected elements of at least eight bits, or "

@@ -152,11 +152,10 @@ static Stored storeElements(const Tensor &tensor, StorageAttr storage) {
     for (int64_t d = int64_t(shape.size()) - 1; d >= 0; rest /= shape[d], --d)
       index[d] = rest % shape[d];
     auto [word, part] = storage.locate(shape, index);
-    uint64_t bits =
-        isPlain ? std::bit_cast<uint32_t>(float(tensor.getFloat(i)))
-        : type.isFloat()
-            ? toNarrowBits(type, tensor.getFloat(i))
-            : uint64_t(tensor.getInt(i) + storage.getOffset());
+    uint64_t bits = isPlain ? std::bit_cast<uint32_t>(float(tensor.getFloat(i)))
+                    : type.isFloat()
+                        ? toNarrowBits(type, tensor.getFloat(i))
+                        : uint64_t(tensor.getInt(i) + storage.getOffset());
     if (storage.getBits())
       bits = (bits & ((uint64_t(1) << storage.getBits()) - 1))
              << (part * storage.getBits());
@@ -201,8 +200,8 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
       for (const std::string &name : tensors) {
         header[name] = llvm::json::Object{
             {"dtype", stored.dtype},
-            {"shape", llvm::json::Array(
-                          getTensorShape(request.name, stored.shape))},
+            {"shape",
+             llvm::json::Array(getTensorShape(request.name, stored.shape))},
             {"data_offsets", llvm::json::Array{begin, begin + each}}};
         begin += each;
       }

@@ -133,7 +133,7 @@ struct Storage {
   /// parameter's type.
   std::optional<QuantizedType> element;
   bool isNibble = false; ///< two elements to a byte
-  int64_t bits = 0; ///< of an element in a word along `dim`; 0: not packed
+  int64_t bits = 0;      ///< of an element in a word along `dim`; 0: not packed
   int64_t dim = 0;
   std::vector<int64_t> order; ///< of a word's elements; empty: as they come
   int64_t offset = 0;         ///< what a number in the file has too much
@@ -141,7 +141,9 @@ struct Storage {
   std::vector<int64_t> repeat;
 
   bool operator==(const Storage &) const = default;
-  bool isFloat() const { return type == "F32" || type == "F16" || type == "BF16"; }
+  bool isFloat() const {
+    return type == "F32" || type == "F16" || type == "BF16";
+  }
   int64_t elementsPerWord() const;
   Shape fileShape(const Shape &unpacked) const;
 };
@@ -207,8 +209,8 @@ struct Gemm {
   Activation activation;
   float scale = 1; ///< of the product, before bias and activation
   bool residual;
-  bool wTransposed; ///< w laid out [k, n]
-  bool xTransposed; ///< x laid out [k, m]
+  bool wTransposed;                       ///< w laid out [k, n]
+  bool xTransposed;                       ///< x laid out [k, m]
   std::optional<QuantizedGemm> quantized; ///< of quantized_gemm
 };
 

@@ -568,8 +568,8 @@ private:
       s.dim = cursor["dim"].integer(0, int64_t(rank) - 1);
     }
     if (cursor.has("order"))
-      s.order = cursor["order"].permutation(s.elementsPerWord(), "items",
-                                            "element");
+      s.order =
+          cursor["order"].permutation(s.elementsPerWord(), "items", "element");
     if (cursor.has("offset"))
       s.offset = cursor["offset"].integer(-256, 256);
     if (cursor.has("repeat")) {

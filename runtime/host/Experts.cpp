@@ -81,8 +81,8 @@ Status ExpertsEngine::multiply(int64_t id, const ExpertsCall &call,
   };
   const char *values[] = {call.gate, call.up, call.down};
   weight.values = at(values[matrix], weight.n * weight.rowBytes());
-  weight.scales = at(call.quantized[matrix].scales,
-                     scales * scaleBytes(q.scaleType));
+  weight.scales =
+      at(call.quantized[matrix].scales, scales * scaleBytes(q.scaleType));
   weight.zeros = reinterpret_cast<const int8_t *>(
       at(call.quantized[matrix].zeros, scales));
   return gemm.run(product, weight);
@@ -117,9 +117,15 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
       simd().narrow(e.type, gate, rows.inner + r * e.f * bytes, e.f);
     }
   });
-  tprt_gemm_call down{id * 3 + 2, padded,  rows.inner, e.f,
+  tprt_gemm_call down{id * 3 + 2,
+                      padded,
+                      rows.inner,
+                      e.f,
                       call.down + expert * e.n * e.f * bytes,
-                      nullptr,    nullptr, rows.out,   e.n};
+                      nullptr,
+                      nullptr,
+                      rows.out,
+                      e.n};
   TPRT_TRY(e.quantized ? multiply(id, call, expert, 2, down) : gemm.run(down));
   parallelFor(count, leastRows(e.n), [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {

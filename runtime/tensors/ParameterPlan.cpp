@@ -43,8 +43,7 @@ ParameterPlan::ParameterPlan(const Manifest &manifest) {
         continue;
       tensors.push_back({int64_t(t), i, bytes});
       // As cuBLASLt likes its operands, and caches their lines.
-      bytes =
-          alignUp(bytes + p.localBytes(), 256);
+      bytes = alignUp(bytes + p.localBytes(), 256);
     }
   }
 }

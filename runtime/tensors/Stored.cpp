@@ -206,14 +206,14 @@ static bool fits(int64_t number, const Storage &storage, tprt_type type) {
   }
 }
 
-bool Loader::convert(const Run &run, int64_t index, int64_t first,
-                     int64_t part, int64_t count, int32_t *numbers,
-                     float *floats) {
+bool Loader::convert(const Run &run, int64_t index, int64_t first, int64_t part,
+                     int64_t count, int32_t *numbers, float *floats) {
   size_t last = fileShape.size() - 1;
   int64_t repeat = storage.repeat.empty() ? 1 : storage.repeat[last];
   bool packsRuns = storage.bits && storage.dim == int64_t(last);
   int64_t perWord = storage.elementsPerWord();
-  uint32_t mask = storage.bits ? uint32_t((uint64_t(1) << storage.bits) - 1) : 0;
+  uint32_t mask =
+      storage.bits ? uint32_t((uint64_t(1) << storage.bits) - 1) : 0;
   // Floats of eight bits are bits, and so is U8.
   bool isSigned = storage.type == "I8";
   std::vector<int64_t> placeOf(size_t(perWord), 0);
@@ -277,8 +277,9 @@ bool Loader::read(Run &run, Index index, int64_t count, int32_t *numbers,
   for (size_t d = 0; d < last; ++d) {
     position += wordOf(d, index[d]) * fileStrides[d];
     if (storage.bits && storage.dim == int64_t(d))
-      part = (storage.repeat.empty() ? index[d] : index[d] / storage.repeat[d]) %
-             perWord;
+      part =
+          (storage.repeat.empty() ? index[d] : index[d] / storage.repeat[d]) %
+          perWord;
   }
   int64_t first = wordOf(last, index[last]),
           end = wordOf(last, index[last] + count - 1) + 1;
@@ -286,8 +287,8 @@ bool Loader::read(Run &run, Index index, int64_t count, int32_t *numbers,
          convert(run, index[last], first, part, count, numbers, floats);
 }
 
-/// Writes elements of one row of the target from `column` on, which are `stride`
-/// apart.
+/// Writes elements of one row of the target from `column` on, which are
+/// `stride` apart.
 void Loader::store(int64_t at, int64_t column, const int32_t *numbers,
                    const float *floats, int64_t stride, int64_t count) {
   char *row = target + at * rowBytes;

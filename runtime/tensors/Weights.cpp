@@ -404,8 +404,8 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
   const std::vector<Located> *tensors =
       slots.empty() ? nullptr : &slots[p.base + instance];
   if (p.storage)
-    return loadStored({p, p.nameOf(0, instance), tensors, seed},
-                      manifest->mesh, coordinates, target, first, rows);
+    return loadStored({p, p.nameOf(0, instance), tensors, seed}, manifest->mesh,
+                      coordinates, target, first, rows);
   Source source =
       tensors ? Source(*tensors) : Source(seed, p.nameOf(0, instance), p);
 

@@ -324,8 +324,8 @@ bool swapNibbles(ModuleOp module) {
   SmallVector<int64_t> order;
   for (int64_t i = 0; i < op.getStorage()->getElementsPerWord(); ++i)
     order.push_back(i ^ 1);
-  op.setStorageAttr(withStorage(*op.getStorage(), order,
-                                op.getStorage()->getOffset()));
+  op.setStorageAttr(
+      withStorage(*op.getStorage(), order, op.getStorage()->getOffset()));
   return true;
 }
 
@@ -367,8 +367,8 @@ bool replicateScale(ModuleOp module) {
   SmallVector<int64_t> zeros(local.getRank(), 0);
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, local.getRank()));
   auto part = cast<ParameterOp>(builder.clone(*op));
-  part.setSourceAttr(ParameterSourceAttr::get(
-      op.getContext(), global.getShape(), zeros, order));
+  part.setSourceAttr(ParameterSourceAttr::get(op.getContext(),
+                                              global.getShape(), zeros, order));
   part->setAttr("tp.global_type", TypeAttr::get(local));
   part->removeAttr("tp.shardings");
   op.getResult().replaceAllUsesWith(part.getResult());

@@ -68,8 +68,8 @@ private:
 };
 
 struct QuantizationConfig {
-  std::string method;      ///< quant_method
-  bool takesHead = false;  ///< The head is one of the linear layers.
+  std::string method;     ///< quant_method
+  bool takesHead = false; ///< The head is one of the linear layers.
   struct Group {
     ModuleNames targets;
     QuantizedScheme scheme;

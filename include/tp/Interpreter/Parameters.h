@@ -39,8 +39,8 @@ struct ParameterRequest {
   }
 };
 
-/// The numbers that a parameter of integers holds are less, whoever reads it; 0:
-/// they may be any.
+/// The numbers that a parameter of integers holds are less, whoever reads it;
+/// 0: they may be any.
 int64_t getIntegerEnd(ParameterOp op);
 
 class ParameterProvider {

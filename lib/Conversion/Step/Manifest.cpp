@@ -203,8 +203,8 @@ static StringRef getPackedName(Type element) {
 static void describeStorage(json::Object &result, ParameterOp op,
                             Type element) {
   StorageAttr storage = op.getStorageAttr();
-  result["type"] = getTypeName(
-      cast<RankedTensorType>(op.getType()).getElementType());
+  result["type"] =
+      getTypeName(cast<RankedTensorType>(op.getType()).getElementType());
   json::Object fields{{"type", storage.getFileType().getValue().str()}};
   if (op->hasAttr(nn::storedTypeAttrName))
     fields["element"] = getPackedName(element).str();

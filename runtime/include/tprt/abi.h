@@ -174,7 +174,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
                  IN(inside) OUT(out))                                          \
   X(experts_backward,                                                          \
     I32(id) I64(rows) IN(cotangent) IN(x) IN(routing) IN(gate) IN(up) IN(down) \
-        IN(inside) OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))         \
+        IN(inside) OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))       \
   X(quantized_gemm,                                                            \
     I32(id) I64(rows) IN(x) I64(x_stride) IN(values) IN(scales) IN(zeros)      \
         IN(groups) IN(outer_scale) IN(bias) IN(residual) OUT(y) I64(y_stride)) \

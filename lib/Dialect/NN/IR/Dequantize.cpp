@@ -75,8 +75,7 @@ SmallVector<PadState> DequantizeOp::getPaddingStates(unsigned,
   return {isZero(in[0]) && isZeroPoint ? PadState::Zero : PadState::Anything};
 }
 
-std::optional<IntegerRange>
-DequantizeOp::getIntegerRange(OpOperand &operand) {
+std::optional<IntegerRange> DequantizeOp::getIntegerRange(OpOperand &operand) {
   if (operand.get() != getGroups())
     return std::nullopt;
   return IntegerRange{shapeOf(getScales()).back()};
@@ -104,9 +103,9 @@ LogicalResult QuantizedLinearOp::verify() {
   QuantizedTensor weight = getQuantized(*this);
   SmallVector<int64_t> result(shapeOf(getInput()));
   result.back() = weight.shape[0];
-  if (failed(expectShape(*this, "values", getValues(),
-                         {weight.shape[0],
-                          getRowBytes(element, weight.shape[1])})) ||
+  if (failed(expectShape(
+          *this, "values", getValues(),
+          {weight.shape[0], getRowBytes(element, weight.shape[1])})) ||
       failed(expectShape(*this, "result", getResult(), result)) ||
       failed(verifyQuantized(*this, weight)))
     return failure();
@@ -202,8 +201,7 @@ QuantizedLinearOp::getLibraryDescription(const LibraryUse &use) {
       {"bias_type", getBias() ? nameOf(getBias()) : "f32"},
       {"activation", use.epilogue.activation},
       {"residual", use.epilogue.residual != nullptr},
-      {"quantized",
-       describeQuantized(getElement(), getScales(), getGroup())}};
+      {"quantized", describeQuantized(getElement(), getScales(), getGroup())}};
   if (use.epilogue.scale != 1)
     fields["scale"] = use.epilogue.scale;
   return LibraryDescription{

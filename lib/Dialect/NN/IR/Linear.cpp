@@ -34,8 +34,8 @@ LogicalResult LinearOp::verify() {
     return failure();
   // The numbers of a quantised weight are f32, whatever the input's type.
   if (!typeOf(getWeight()).getElementType().isF32() &&
-      failed(expectElement(*this, "weight", getWeight(),
-                           input.getElementType())))
+      failed(
+          expectElement(*this, "weight", getWeight(), input.getElementType())))
     return failure();
   Type element = typeOf(getResult()).getElementType();
   if (element != input.getElementType() && element != getF32(*this))

@@ -115,24 +115,25 @@ static Value decodeFloat(Scalar &e, Value byte, unsigned mantissa, int bias,
   Value magnitude = arith::AndIOp::create(e.b, bits, number(0x7F));
   Value shifted =
       arith::ShLIOp::create(e.b, magnitude, number(23 - int64_t(mantissa)));
-  Value normal = toFloat(
-      e, arith::AddIOp::create(e.b, shifted, number(int64_t(127 - bias) << 23)));
-  Value small =
-      e.mul(arith::SIToFPOp::create(e.b, e.b.getF32Type(), magnitude),
-            e.number(std::ldexp(1.0, 1 - bias - int(mantissa))));
+  Value normal =
+      toFloat(e, arith::AddIOp::create(e.b, shifted,
+                                       number(int64_t(127 - bias) << 23)));
+  Value small = e.mul(arith::SIToFPOp::create(e.b, e.b.getF32Type(), magnitude),
+                      e.number(std::ldexp(1.0, 1 - bias - int(mantissa))));
   auto compare = [&](arith::CmpIPredicate predicate, int64_t with) {
     return arith::CmpIOp::create(e.b, predicate, magnitude, number(with));
   };
-  Value value = e.select(
-      compare(arith::CmpIPredicate::slt, int64_t(1) << mantissa), small, normal);
+  Value value =
+      e.select(compare(arith::CmpIPredicate::slt, int64_t(1) << mantissa),
+               small, normal);
   if (infinity)
     value = e.select(compare(arith::CmpIPredicate::eq, *infinity),
                      toFloat(e, number(0x7F800000)), value);
-  value = e.select(
-      compare(arith::CmpIPredicate::sgt, infinity ? *infinity : 0x7E),
-      toFloat(e, number(0x7FC00000)), value);
-  Value isNegative = arith::CmpIOp::create(e.b, arith::CmpIPredicate::ugt, bits,
-                                           number(0x7F));
+  value =
+      e.select(compare(arith::CmpIPredicate::sgt, infinity ? *infinity : 0x7E),
+               toFloat(e, number(0x7FC00000)), value);
+  Value isNegative =
+      arith::CmpIOp::create(e.b, arith::CmpIPredicate::ugt, bits, number(0x7F));
   return e.select(isNegative, arith::NegFOp::create(e.b, value), value);
 }
 
@@ -149,8 +150,8 @@ static Value decodeE2M1(Scalar &e, Value nibble) {
       e.b, arith::ShRUIOp::create(e.b, table, twice), number(15));
   Value value = e.mul(arith::SIToFPOp::create(e.b, e.b.getF32Type(), number32),
                       e.number(0.5));
-  Value isNegative = arith::CmpIOp::create(e.b, arith::CmpIPredicate::slt, bits,
-                                           number(0));
+  Value isNegative =
+      arith::CmpIOp::create(e.b, arith::CmpIPredicate::slt, bits, number(0));
   return e.select(isNegative, arith::NegFOp::create(e.b, value), value);
 }
 
@@ -160,11 +161,12 @@ static Value decode(Scalar &e, Value byte, Type element, Value position) {
   if (element.getIntOrFloatBitWidth() == 4) {
     Value four = e.integer(4, byte.getType());
     Value one = e.integer(1, position.getType());
-    Value isHigh = arith::CmpIOp::create(
-        e.b, arith::CmpIPredicate::eq,
-        arith::AndIOp::create(e.b, position, one), one);
+    Value isHigh =
+        arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq,
+                              arith::AndIOp::create(e.b, position, one), one);
     Value low = arith::ShLIOp::create(e.b, byte, four);
-    Value nibble = arith::ShRSIOp::create(e.b, e.select(isHigh, byte, low), four);
+    Value nibble =
+        arith::ShRSIOp::create(e.b, e.select(isHigh, byte, low), four);
     if (isa<Float4E2M1FNType>(element))
       return decodeE2M1(e, nibble);
     return arith::SIToFPOp::create(e.b, f32, nibble);
@@ -224,8 +226,8 @@ Value tp::nn::buildDequantized(Emitter &emitter,
     if (isStored) {
       SmallVector<Value> at(index);
       if (tensor.element.getIntOrFloatBitWidth() == 4)
-        at.back() = arith::DivUIOp::create(
-            e.b, at.back(), e.integer(2, e.b.getIndexType()));
+        at.back() = arith::DivUIOp::create(e.b, at.back(),
+                                           e.integer(2, e.b.getIndexType()));
       Value byte = tensor::ExtractOp::create(e.b, tensor.values, at);
       value = decode(e, byte, tensor.element, index.back());
     } else {

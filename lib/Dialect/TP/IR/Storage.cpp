@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Import, the interpreter and the manifest ask #tp.storage where an element
-// lies. The runtime's loader has the same arithmetic (runtime/tensors/Packed.h),
-// without LLVM.
+// lies. The runtime's loader has the same arithmetic
+// (runtime/tensors/Packed.h), without LLVM.
 //
 // Example: a [3, 10] tensor of 4 bits, packed along dimension 1 into I32, is a
 // [3, 2] tensor of the file; element (2, 9) is in word 2 * 2 + 1 at bits 4-7.
@@ -15,8 +15,8 @@
 #include "Notes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
-#include "tprt/filetypes.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "tprt/filetypes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -50,8 +50,9 @@ LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     SmallVector<int64_t> sorted(order);
     llvm::sort(sorted);
     if (int64_t(order.size()) != word / bits ||
-        !llvm::all_of(llvm::enumerate(sorted),
-                      [](auto at) { return int64_t(at.index()) == at.value(); }))
+        !llvm::all_of(llvm::enumerate(sorted), [](auto at) {
+          return int64_t(at.index()) == at.value();
+        }))
       return emitError() << "expected the order to be one of 0.."
                          << word / bits - 1;
   }
@@ -70,9 +71,9 @@ Attribute StorageAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> order, repeat;
   SMLoc loc = parser.getCurrentLocation();
   auto parseList = [&](SmallVectorImpl<int64_t> &list) {
-    return parser.parseCommaSeparatedList(
-        AsmParser::Delimiter::Square,
-        [&] { return parser.parseInteger(list.emplace_back()); });
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+      return parser.parseInteger(list.emplace_back());
+    });
   };
   if (parser.parseLess() || parser.parseString(&type))
     return {};
@@ -129,8 +130,8 @@ StorageAttr::getFileShape(ArrayRef<int64_t> unpacked) const {
   return shape;
 }
 
-std::pair<int64_t, int64_t>
-StorageAttr::locate(ArrayRef<int64_t> unpacked, ArrayRef<int64_t> index) const {
+std::pair<int64_t, int64_t> StorageAttr::locate(ArrayRef<int64_t> unpacked,
+                                                ArrayRef<int64_t> index) const {
   SmallVector<int64_t> shape = getFileShape(unpacked);
   int64_t position = 0, element = 0;
   for (auto [d, i] : llvm::enumerate(index)) {
@@ -152,9 +153,8 @@ LogicalResult tp::verifyStorage(Operation *op, StorageAttr storage,
     return success();
   int64_t rank = type.getRank();
   if (storage.getBits() && storage.getDim() >= rank)
-    return op->emitOpError()
-           << "expected a packed dimension of " << type << ", got "
-           << storage.getDim();
+    return op->emitOpError() << "expected a packed dimension of " << type
+                             << ", got " << storage.getDim();
   if (!storage.getRepeat().empty() &&
       int64_t(storage.getRepeat().size()) != rank)
     return op->emitOpError()
