@@ -206,6 +206,7 @@ getUnreadQuantized(Location loc, const ModelConfig &config,
     if (!scheme.activations.empty()) {
       add("*.input_scale");
       add("*.input_zero_point");
+      add("*.activation_scale");
     }
     if (scheme.format != Format::GPTQ)
       continue;
