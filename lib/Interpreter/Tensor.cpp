@@ -232,6 +232,26 @@ void Tensor::copyBox(const Tensor &from, ArrayRef<int64_t> fromOffsets,
   }
 }
 
+Tensor packBytes(const Tensor &tensor) {
+  ElementType type = tensor.getElementType();
+  SmallVector<int64_t> shape(tensor.getShape());
+  int64_t columns = shape.empty() ? 1 : shape.back();
+  int64_t perByte = type.width == 4 ? 2 : 1;
+  if (!shape.empty())
+    shape.back() = (columns + perByte - 1) / perByte;
+  Tensor bytes(shape, {ElementType::Int, 8});
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    uint64_t bits = type.isFloat() ? toNarrowBits(type, tensor.getFloat(i))
+                                   : uint64_t(tensor.getInt(i));
+    int64_t column = i % columns, row = i / columns;
+    int64_t at = shape.empty() ? 0 : row * shape.back() + column / perByte;
+    if (perByte == 2)
+      bits = (bits & 15) << (column % 2 * 4);
+    bytes.setInt(at, bytes.getInt(at) | int64_t(bits));
+  }
+  return bytes;
+}
+
 std::string formatIndex(ArrayRef<int64_t> shape, int64_t i) {
   SmallVector<int64_t> index(shape.size(), 0);
   for (int64_t dim = int64_t(shape.size()) - 1; dim >= 0; --dim) {

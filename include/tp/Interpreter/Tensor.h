@@ -141,6 +141,10 @@ private:
   std::shared_ptr<Buffer> buffer;
 };
 
+/// The elements of at most eight bits as they lie in memory: bytes, each row of
+/// whole ones, two elements of four bits in one with the first in the low bits.
+Tensor packBytes(const Tensor &tensor);
+
 /// "[0, 3, 2]" for the element at linear position `i` of a tensor of `shape`.
 std::string formatIndex(llvm::ArrayRef<int64_t> shape, int64_t i);
 
