@@ -157,7 +157,8 @@ class Program:
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
             cells=None, kv_dtype=None, generation_config=None, train=None, clip=None,
-            momentum=False, recompute=None, dropout=None, untie=False, ignore=None, progress=False):
+            momentum=False, recompute=None, dropout=None, untie=False, ignore=None,
+            activations=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With several
@@ -171,7 +172,8 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
     what is computed again rather than kept, and `dropout` ("off", "on", "residual") what of the
     config's dropout there is. With `untie` the head is a parameter of its own, whatever
     config.json says; `ignore` has names of tensors, or patterns, that the checkpoint is read
-    without: one or a list.
+    without: one or a list. `activations` "float" leaves the activations of a quantised
+    checkpoint as they are, whatever its recipe.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
@@ -179,7 +181,7 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
                          chunk=chunk, cells=cells, kv_dtype=kv_dtype,
                          generation_config=generation_config, train=train, clip=clip,
                          momentum=momentum, recompute=recompute, dropout=dropout, untie=untie,
-                         ignore=ignore)
+                         ignore=ignore, activations=activations)
     folder = None
     if output is None:
         folder = _forks.Folder()

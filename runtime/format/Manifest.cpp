@@ -115,6 +115,30 @@ std::string Parameter::nameOf(size_t alternative, int64_t i) const {
   return nameOfLayer(names[alternative], first + i);
 }
 
+int64_t Storage::elementsPerWord() const {
+  int64_t word = type == "I32" ? 32 : 8;
+  return bits ? word / bits : 1;
+}
+
+Shape Storage::fileShape(const Shape &unpacked) const {
+  Shape shape = unpacked;
+  for (size_t d = 0; d < repeat.size(); ++d)
+    shape[d] = (shape[d] + repeat[d] - 1) / repeat[d];
+  if (bits)
+    shape[size_t(dim)] =
+        (shape[size_t(dim)] + elementsPerWord() - 1) / elementsPerWord();
+  return shape;
+}
+
+int64_t Parameter::localBytes(int64_t count) const {
+  Shape shape = localShape;
+  if (count >= 0 && !shape.empty())
+    shape[0] = count;
+  if (storage && storage->isNibble && !shape.empty())
+    shape.back() = (shape.back() + 1) / 2;
+  return elementCount(shape) * typeBytes(type);
+}
+
 std::vector<std::string> Parameter::tensorsOf(size_t alternative,
                                               int64_t i) const {
   std::string name = nameOf(alternative, i);

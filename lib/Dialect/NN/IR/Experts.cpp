@@ -129,6 +129,16 @@ FailureOr<SmallVector<Value>> ExpertsOp::buildVjp(OpBuilder &builder,
 
 /// A point of the rule's loops has a part of the three products of a row and an
 /// expert: each lacks one of the factors.
+LogicalResult ExpertsOp::verifyLibraryForm() {
+  Type element = typeOf(getInput()).getElementType();
+  for (auto [what, matrix] :
+       {std::pair("gate", getGate()), std::pair("up", getUp()),
+        std::pair("down", getDown())})
+    if (failed(expectElement(*this, what, matrix, element)))
+      return failure();
+  return success();
+}
+
 double ExpertsOp::getFlopsPerPoint() {
   double k = shapeOf(getInput()).back(), n = shapeOf(getResult()).back();
   return getActive().convertToDouble() * (4 / n + 2 / k);

@@ -28,9 +28,14 @@ LogicalResult LinearOp::verify() {
   int64_t n = typeOf(getResult()).getShape().back();
   SmallVector<int64_t> result(input.getShape());
   result.back() = n;
-  if (failed(expect(*this, "weight", getWeight(), {n, input.getShape().back()},
-                    input.getElementType())) ||
+  if (failed(expectShape(*this, "weight", getWeight(),
+                         {n, input.getShape().back()})) ||
       failed(expectShape(*this, "result", getResult(), result)))
+    return failure();
+  // The numbers of a quantised weight are f32, whatever the input's type.
+  if (!typeOf(getWeight()).getElementType().isF32() &&
+      failed(
+          expectElement(*this, "weight", getWeight(), input.getElementType())))
     return failure();
   Type element = typeOf(getResult()).getElementType();
   if (element != input.getElementType() && element != getF32(*this))
@@ -141,6 +146,11 @@ std::optional<JoinedForm> LinearOp::getJoinedForm() {
 }
 
 double LinearOp::getFlopsPerPoint() { return 2; }
+
+LogicalResult LinearOp::verifyLibraryForm() {
+  return expectElement(*this, "weight", getWeight(),
+                       typeOf(getInput()).getElementType());
+}
 
 static int64_t getRows(LinearOp op) {
   return typeOf(op.getInput()).getNumElements() / shapeOf(op.getWeight())[1];

@@ -180,6 +180,8 @@ LogicalResult ParameterOp::verify() {
   if (auto global =
           (*this)->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
     type = cast<RankedTensorType>(global.getValue());
+  if (failed(verifyStorage(*this, getStorageAttr(), type)))
+    return failure();
   return verifySource(*this, getSourceAttr(), type);
 }
 

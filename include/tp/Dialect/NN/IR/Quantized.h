@@ -1,0 +1,38 @@
+//===- Quantized.h - Quantised tensors in memory ----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A quantised tensor lies in memory as bytes: each row (the last dimension)
+// begins with a byte, and elements of four bits are two to a byte, the first in
+// the low bits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_NN_IR_QUANTIZED_H
+#define TP_DIALECT_NN_IR_QUANTIZED_H
+
+#include "tp/Dialect/NN/IR/NNOps.h"
+
+namespace tp::nn {
+
+/// Bytes of a row of `size` elements.
+int64_t getRowBytes(mlir::Type element, int64_t size);
+
+/// The type of a tensor's bytes: tensor<64x33xi4> gives tensor<64x17xi8>.
+mlir::RankedTensorType getStorageType(mlir::RankedTensorType type);
+
+/// Whether tensors of such elements are bytes once they are in memory.
+bool isStoredInBytes(mlir::Type element);
+
+/// On a parameter of bytes: TypeAttr, this rank's tensor of which they are.
+inline constexpr llvm::StringLiteral storedTypeAttrName = "tp.stored_type";
+
+/// Replaces what nn.dequantize makes of `values`, which are bytes of elements
+/// of type `element`, by loops.
+mlir::Value unpack(mlir::OpBuilder &builder, DequantizeOp op,
+                   mlir::Value bytes);
+
+} // namespace tp::nn
+
+#endif // TP_DIALECT_NN_IR_QUANTIZED_H
