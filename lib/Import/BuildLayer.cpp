@@ -64,13 +64,14 @@ static Value project(ModelBuilder &m, const std::string &path, Value x,
     weights.push_back(weightOf(other.path, other.part));
     biases.push_back(biasOf(other.path, other.part));
   }
+  Value rounded = m.roundInput(m.placeOf(path), x, weights, {outputs, inputs});
   Value weight = m.weight(weights, {outputs, inputs}, grain), bias;
   if (hasBias)
     bias = m.parameter(biases, {outputs});
   std::string place = m.placeOf(path);
   if (part.total)
     place += "[" + part.name.str() + "]";
-  return m.linear(place, x, weight, bias);
+  return m.linear(place, rounded, weight, bias);
 }
 
 Value buildNorm(ModelBuilder &m, const Twine &path, Value x,

@@ -283,8 +283,9 @@ Value WeightBuilder::build() {
                                   zeros, order, sizes);
 }
 
-Value ModelBuilder::weight(ArrayRef<Spelling> spellings,
-                           ArrayRef<int64_t> shape, int64_t grain) {
+std::pair<const QuantizedScheme *, const Spelling *>
+ModelBuilder::findQuantized(ArrayRef<Spelling> spellings,
+                            ArrayRef<int64_t> shape) const {
   const Spelling *read = nullptr;
   const QuantizedScheme *scheme = nullptr;
   for (const Spelling &one : spellings) {
@@ -312,9 +313,64 @@ Value ModelBuilder::weight(ArrayRef<Spelling> spellings,
       return tensor && isFloat(*tensor);
     });
   });
-  if (!scheme || isPlain)
+  return isPlain ? std::pair<const QuantizedScheme *, const Spelling *>()
+                 : std::pair(scheme, read);
+}
+
+Value ModelBuilder::weight(ArrayRef<Spelling> spellings,
+                           ArrayRef<int64_t> shape, int64_t grain) {
+  auto [scheme, read] = findQuantized(spellings, shape);
+  if (!scheme)
     return parameter(spellings, shape);
   return WeightBuilder(*this, *scheme, *read, shape, grain).build();
+}
+
+Value ModelBuilder::roundInput(StringRef path, Value x,
+                               ArrayRef<Spelling> spellings,
+                               ArrayRef<int64_t> shape) {
+  auto [scheme, read] = findQuantized(spellings, shape);
+  if (!scheme || !scheme->activations || floatActivations)
+    return x;
+  const ActivationScheme &how = *scheme->activations;
+  Location loc = at(path);
+  SmallVector<int64_t> sizes(shapeOf(x)), scaleShape = sizes;
+  SmallVector<int64_t> group(sizes.size(), 1);
+  Type element = how.isFloat ? Type(Float8E4M3FNType::get(builder.getContext()))
+                             : Type(builder.getI8Type());
+  int64_t k = sizes.back();
+  Value scales;
+  if (how.isStatic) {
+    group.assign(sizes.size(), 0);
+    scaleShape.assign(sizes.size(), 1);
+    SmallVector<std::string> names;
+    for (StringRef name : read->names)
+      for (StringRef suffix : {"input_scale", "activation_scale"})
+        names.push_back(
+            (name.drop_back(weightSuffix.size()) + "." + suffix).str());
+    StringRef type = "F32";
+    for (const std::string &name : names)
+      if (const CheckpointTensor *tensor = find(name, {}))
+        type = tensor->dtype;
+    auto storage =
+        StorageAttr::get(builder.getContext(), builder.getStringAttr(type), 0,
+                         0, ArrayRef<int64_t>(), 0, ArrayRef<int64_t>());
+    scales = parameter(names, scaleShape, nullptr, builder.getF32Type(),
+                       storage);
+  } else {
+    bool isWhole = how.group == 0 || how.group >= k;
+    group.back() = isWhole ? 0 : how.group;
+    scaleShape.back() = isWhole ? 1 : int64_t(llvm::divideCeil(k, how.group));
+    scales = nn::ActivationScalesOp::create(
+        builder, loc,
+        RankedTensorType::get(scaleShape, builder.getF32Type()), x, element,
+        group.back(), FloatAttr());
+  }
+  Value values =
+      nn::QuantizeOp::create(builder, loc, RankedTensorType::get(sizes, element),
+                             x, scales, builder.getDenseI64ArrayAttr(group));
+  return nn::DequantizeOp::create(
+      builder, loc, RankedTensorType::get(sizes, builder.getF32Type()), values,
+      scales, Value(), Value(), builder.getDenseI64ArrayAttr(group));
 }
 
 const CheckpointTensor *ModelBuilder::find(StringRef name,

@@ -99,21 +99,25 @@ LogicalResult settleQuantization(Location loc, ModelConfig &config,
     return emitError(loc) << "unsupported quantization_config: quantised "
                              "weights of model_type "
                           << quoted(config.modelType) << " are not supported";
+  const ActivationScheme *recipe = nullptr;
   for (const QuantizationConfig::Group &group : config.quantization->groups) {
-    const std::string &activations = group.scheme.activations;
-    if (activations.empty())
+    if (!group.scheme.activations)
       continue;
-    if (!options.floatActivations)
+    recipe = &*group.scheme.activations;
+    if (!options.floatActivations && !recipe->refusal.empty())
       return emitError(loc)
-             << "unsupported quantization_config: activations in 8 bits ("
-             << activations
-             << ") are not supported; --activations float leaves them as they "
-                "are, which rounds less than the checkpoint's recipe does";
+             << "unsupported " << recipe->refusal
+             << "; --activations float leaves activations as they are, which "
+                "rounds less than the checkpoint's recipe does";
+  }
+  if (recipe && options.floatActivations)
     emitRemark(loc) << "--activations float: activations are not quantised "
                        "(the recipe: "
-                    << activations << ")";
-    break;
-  }
+                    << recipe->text << ")";
+  else if (recipe && config.experts)
+    emitRemark(loc) << "activations inside of experts are not quantised (the "
+                       "recipe: "
+                    << recipe->text << ")";
   noteLayers(config, checkpoint, layers);
   return success();
 }
@@ -130,7 +134,7 @@ static FailureOr<std::string> readAll(Location loc,
   std::string path = (checkpoint.getDirectory() + "/" + tensor.file).str();
   llvm::Expected<CheckpointFile> file = CheckpointFile::open(path);
   std::string bytes(tensor.end - tensor.begin, '\0');
-  llvm::Error error = file ? file->read(tensor.dataStart + tensor.begin, bytes)
+  llvm::Error error = file ? file->read(tensor.begin, bytes)
                            : file.takeError();
   if (!error)
     return bytes;
@@ -191,7 +195,8 @@ static LogicalResult addZeroBiases(Location loc, const Checkpoint &checkpoint,
 
 FailureOr<SmallVector<std::string>>
 getUnreadQuantized(Location loc, const ModelConfig &config,
-                   const Checkpoint &checkpoint) {
+                   const Checkpoint &checkpoint,
+                   const ImportOptions &options) {
   SmallVector<std::string> patterns;
   if (!config.quantization)
     return patterns;
@@ -203,7 +208,9 @@ getUnreadQuantized(Location loc, const ModelConfig &config,
     const QuantizedScheme &scheme = group.scheme;
     if (scheme.format == Format::Packed)
       add("*.weight_shape");
-    if (!scheme.activations.empty()) {
+    bool isRead = scheme.activations && scheme.activations->isStatic &&
+                  !options.floatActivations;
+    if (scheme.activations && !isRead) {
       add("*.input_scale");
       add("*.input_zero_point");
       add("*.activation_scale");

@@ -24,7 +24,7 @@ mlir::LogicalResult settleQuantization(mlir::Location loc, ModelConfig &config,
 /// of them does.
 mlir::FailureOr<llvm::SmallVector<std::string>>
 getUnreadQuantized(mlir::Location loc, const ModelConfig &config,
-                   const Checkpoint &checkpoint);
+                   const Checkpoint &checkpoint, const ImportOptions &options);
 
 } // namespace tp
 

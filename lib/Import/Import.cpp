@@ -288,7 +288,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   model.readType = getReadType(options, dtype);
   buildFunctions(model, *modules, *seqs, steps);
   SmallVector<std::string> ignored = getIgnored(*config, *layers);
-  auto unread = getUnreadQuantized(loc, *config, *checkpoint);
+  auto unread = getUnreadQuantized(loc, *config, *checkpoint, options);
   if (failed(unread))
     return nullptr;
   ignored.append(*unread);

@@ -73,7 +73,7 @@ public:
   const ModelConfig &config;
   int64_t batch, seq;
   const int64_t numLayers;
-  const bool lastLogits, trains, drops;
+  const bool lastLogits, trains, drops, floatActivations;
   /// The type that tensors of one parameter are compared in.
   FloatKind readType = FloatKind::F32;
   const llvm::SmallVector<LayerRun> runs;
@@ -172,6 +172,11 @@ public:
   /// is not 0, wherever the groups end.
   mlir::Value weight(llvm::ArrayRef<Spelling> spellings,
                      llvm::ArrayRef<int64_t> shape, int64_t grain = 0);
+  /// The input of that linear layer as its recipe rounds it; `x` itself where
+  /// it does not, or where --activations float says so.
+  mlir::Value roundInput(llvm::StringRef path, mlir::Value x,
+                         llvm::ArrayRef<Spelling> spellings,
+                         llvm::ArrayRef<int64_t> shape);
   mlir::Value linear(llvm::StringRef path, mlir::Value x, mlir::Value weight,
                      mlir::Value bias);
   /// The layout's kind of norm; `bias` is that of a layer norm which has one.
@@ -237,6 +242,12 @@ public:
   mlir::Value l2Normalize(llvm::StringRef path, mlir::Value x);
 
 private:
+  /// The scheme of a weight that is quantised, and the spelling that is read;
+  /// null otherwise.
+  std::pair<const QuantizedScheme *, const Spelling *>
+  findQuantized(llvm::ArrayRef<Spelling> spellings,
+                llvm::ArrayRef<int64_t> shape) const;
+
   /// What a step has beside its ids: see nn.token_places.
   struct StepValues {
     GenerateOptions options;

@@ -44,6 +44,7 @@ private:
                   QuantizedScheme &scheme);
   void readWeights(ObjectReader &weights, StringRef format,
                    QuantizedScheme &scheme);
+  ActivationScheme readActivations(ObjectReader &input);
   bool readStrategy(ObjectReader &weights, QuantizedScheme &scheme);
   /// One group of all linear layers but the head.
   QuantizedScheme &addAll() {
@@ -82,17 +83,45 @@ void Reader::addNames(ObjectReader &from, StringRef key,
 // compressed-tensors
 //===----------------------------------------------------------------------===//
 
-/// What the recipe does to activations.
-static std::string describeActivations(const json::Object &object) {
-  std::string text;
-  if (auto bits = object.getInteger("num_bits"))
-    text = llvm::itostr(*bits) + "-bit ";
-  if (auto type = object.getString("type"))
-    text += type->str();
-  auto strategy = object.getString("strategy");
-  if (object.getBoolean("dynamic").value_or(false))
-    text += ", dynamic";
-  return strategy ? text + ", per " + strategy->str() : text;
+/// What the recipe does to activations: `input_activations` of a group.
+ActivationScheme Reader::readActivations(ObjectReader &input) {
+  ActivationScheme scheme;
+  std::string type = input.getString("type").value_or("int");
+  int64_t bits = input.getInt("num_bits", 8, 1, 16);
+  std::string strategy = input.getString("strategy").value_or("tensor");
+  bool isDynamic = input.getBool("dynamic", false);
+  scheme.isFloat = type == "float";
+  scheme.text = llvm::itostr(bits) + "-bit " + type +
+                (isDynamic ? ", dynamic" : "") + ", per " + strategy;
+  auto refuse = [&](StringRef key, const Twine &why) {
+    if (scheme.refusal.empty())
+      scheme.refusal = (input.getPath(key) + ": " + why).str();
+  };
+  if (bits != 8 || (type != "int" && type != "float"))
+    refuse("num_bits", "expected 8 of type \"int\" or \"float\", got " +
+                           Twine(bits) + " of type \"" + type + "\"");
+  if (!input.getBool("symmetric", true))
+    refuse("symmetric", "expected true, got false");
+  if (strategy == "group" || strategy == "tensor_group") {
+    scheme.group = input.getInt("group_size", 128, 1, maxGroup);
+  } else {
+    input.ignore({"group_size"});
+    if (strategy == "tensor" && !isDynamic)
+      scheme.isStatic = true;
+    else if (strategy != "token")
+      refuse("strategy", "expected \"token\", \"group\", or \"tensor\" that is "
+                         "not dynamic, got \"" +
+                             Twine(strategy) + "\"");
+  }
+  if (!scheme.isStatic && !isDynamic)
+    refuse("dynamic", "expected true of strategy \"" + Twine(strategy) +
+                          "\", got false");
+  input.require("scale_dtype", nullptr,
+                "scales of a type of their own are not supported");
+  input.ignore({"observer", "observer_kwargs", "block_structure", "actorder",
+                "zp_dtype"});
+  input.finish();
+  return scheme;
 }
 
 bool Reader::readStrategy(ObjectReader &weights, QuantizedScheme &scheme) {
@@ -207,8 +236,12 @@ void Reader::readScheme(ObjectReader &group, StringRef format,
   ObjectReader inner(reader.getFile(), *weights, group.getPath("weights"));
   readWeights(inner, format, scheme);
   group.join(inner);
-  if (const json::Object *input = group.getObject("input_activations"))
-    scheme.activations = describeActivations(*input);
+  if (const json::Object *input = group.getObject("input_activations")) {
+    ObjectReader values(reader.getFile(), *input,
+                        group.getPath("input_activations"));
+    scheme.activations = readActivations(values);
+    group.join(values);
+  }
   group.require("output_activations", nullptr,
                 "results that are quantised are not supported");
 }
@@ -292,7 +325,9 @@ void Reader::readFp8() {
   std::string activations =
       reader.getString("activation_scheme").value_or("dynamic");
   if (activations == "dynamic" || activations == "static")
-    scheme.activations = "8-bit float, " + activations;
+    scheme.activations = {"8-bit float, " + activations, /*refusal=*/"",
+                          /*isFloat=*/true, scheme.columns,
+                          activations == "static"};
   else
     reader.error("activation_scheme")
         << "unsupported " << reader.getPath("activation_scheme") << " "

@@ -348,7 +348,7 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
     return failure();
   ShardingAttr sharding = getSharding(op.getResult());
   // Once a quantised weight is stored, the program reads its bytes.
-  auto stored = op->getAttrOfType<TypeAttr>("tp.stored_type");
+  auto stored = op->getAttrOfType<TypeAttr>(storedTypeAttrName);
   auto store = [&](const Tensor &part) {
     return stored ? packBytes(part) : part;
   };

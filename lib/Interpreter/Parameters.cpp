@@ -298,7 +298,7 @@ SafetensorsParameters::unpack(const ParameterRequest &request,
     size_t from = data.size();
     data.resize(from + entry->tensor.end - entry->tensor.begin);
     if (llvm::Error error = entry->file->read(
-            entry->tensor.dataStart + entry->tensor.begin,
+            entry->tensor.begin,
             MutableArrayRef<char>(data.data(), data.size()).drop_front(from)))
       return emitError() << "cannot read " << entry->file->getPath() << ": "
                          << llvm::toString(std::move(error));

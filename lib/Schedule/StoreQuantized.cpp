@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/Quantized.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 namespace tp {
@@ -38,13 +39,16 @@ struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
     for (nn::ExpertsOp op : experts)
       if (failed(convert(op)))
         return signalPassFailure();
-    for (nn::DequantizeOp op : weights)
-      if (failed(convert(op)))
+    for (nn::DequantizeOp op : weights) {
+      FailureOr<bool> isRounded = round(op);
+      if (failed(isRounded) || (!*isRounded && failed(convert(op))))
         return signalPassFailure();
+    }
     if (failed(checkTypes()))
       signalPassFailure();
   }
 
+  FailureOr<bool> round(nn::DequantizeOp op);
   LogicalResult convert(nn::DequantizeOp op);
   LogicalResult convert(nn::ExpertsOp op);
   LogicalResult checkTypes();
@@ -63,7 +67,7 @@ static FailureOr<Value> store(nn::DequantizeOp op) {
   stored.getResult().setType(nn::getStorageType(type));
   if (!stored->hasAttr(TPDialect::getGlobalTypeAttrName()))
     stored->setAttr(TPDialect::getGlobalTypeAttrName(), TypeAttr::get(type));
-  stored->setAttr(nn::storedTypeAttrName, TypeAttr::get(type));
+  stored->setAttr(storedTypeAttrName, TypeAttr::get(type));
   return stored.getResult();
 }
 
@@ -115,6 +119,25 @@ LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
   op.erase();
   ++numProducts;
   return success();
+}
+
+/// Activations are rounded to their elements and remain numbers. Returns
+/// whether these are activations.
+FailureOr<bool> StoreQuantizedPass::round(nn::DequantizeOp op) {
+  auto quantize = op.getValues().getDefiningOp<nn::QuantizeOp>();
+  if (!quantize)
+    return false;
+  if (op.getScales() != quantize.getScales() || op.getZeros() ||
+      op.getGroups() || op.getGroup() != quantize.getGroup())
+    return op.emitOpError("expected the scales and groups of the nn.quantize "
+                          "that makes its values"),
+           failure();
+  OpBuilder builder(op);
+  op.getResult().replaceAllUsesWith(nn::round(builder, quantize));
+  op.erase();
+  if (quantize->use_empty())
+    quantize->erase();
+  return true;
 }
 
 LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {

@@ -148,6 +148,11 @@ def gptq_config(bits, group, version, order):
             "sym": False, "checkpoint_format": "gptq" if version == 1 else "gptq_v2"}
 
 
+def activations(strategy, kind="float", **more):
+    return {"num_bits": 8, "type": kind, "strategy": strategy, "symmetric": True,
+            "dynamic": strategy != "tensor", "observer": None, "observer_kwargs": {}} | more
+
+
 FORMATS = {
     "int4-g16": (scheme(group=16), lambda r, n, k: compressed_tensors(r, n, k, 4, 16)),
     "int4-g32-asymmetric": (scheme(group=32, symmetric=False),
@@ -172,6 +177,89 @@ FORMATS = {
     "awq": ({"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm",
              "zero_point": True}, lambda r, n, k: awq(r, n, k, 32)),
 }
+
+
+# Weights in 8 bits, and what becomes of the inputs: kind, inputs of a group (0: all), or a scale.
+RECIPES = {
+    "int8-token": (scheme(8, strategy="channel", form="int-quantized",
+                          activations=activations("token", "int")),
+                   lambda r, n, k: compressed_tensors(r, n, k, 8, 0, packed=False), ("int", 0)),
+    "fp8-token": (scheme(8, strategy="channel", kind="float", form="float-quantized",
+                         activations=activations("token")),
+                  lambda r, n, k: compressed_float(r, n, k, "channel"), ("float", 0)),
+    "fp8-group": (scheme(8, strategy="channel", kind="float", form="float-quantized",
+                         activations=activations("group", group_size=32)),
+                  lambda r, n, k: compressed_float(r, n, k, "channel"), ("float", 32)),
+    "fp8-static": (scheme(8, strategy="tensor", kind="float", form="float-quantized",
+                          activations=activations("tensor")),
+                   lambda r, n, k: static(*compressed_float(r, n, k, "tensor")), ("float", None)),
+    "fp8-blocks": ({"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3",
+                    "weight_block_size": [32, 32]}, lambda r, n, k: blocks(r, n, k, 32),
+                   ("float", 32)),
+}
+INPUT_SCALE = 0.01
+
+
+def static(tensors, weight):
+    return tensors | {"input_scale": numpy.array([INPUT_SCALE], numpy.float32)}, weight
+
+
+def rounded(x, kind, group):
+    """Inputs [tokens, k] as a recipe rounds them, by the definition, in f64."""
+    k, limit = x.shape[1], 127 if kind == "int" else 448
+    if group is None:
+        scales = numpy.full_like(x, INPUT_SCALE)
+    else:
+        size = group or k
+        pieces = [numpy.abs(x[:, i:i + size]).max(1, keepdims=True).repeat(
+            min(size, k - i), 1) for i in range(0, k, size)]
+        scales = numpy.concatenate(pieces, 1) / limit
+    q = numpy.divide(x, scales, out=numpy.zeros_like(x), where=scales > 0)
+    q = q.clip(-limit, limit)
+    if kind == "int":
+        return numpy.rint(q) * scales
+    step = numpy.maximum(2.0 ** numpy.floor(numpy.log2(numpy.abs(q) + 1e-300)), 2.0 ** -6) / 8
+    return numpy.rint(q / step) * step * scales
+
+
+def forward(c, weights, ids, recipe=None):
+    """Logits [tokens, vocabulary] of a Llama in f64; `weights` are numbers by name."""
+    weights = {name: value.astype(numpy.float64) for name, value in weights.items()}
+    heads, keys, size = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
+    tokens = len(ids)
+
+    def linear(x, path):
+        return (rounded(x, *recipe) if recipe else x) @ weights[f"{path}.weight"].T
+
+    def norm(x, path):
+        scale = numpy.sqrt((x * x).mean(-1, keepdims=True) + c["rms_norm_eps"])
+        return x / scale * weights[f"{path}.weight"]
+
+    angles = numpy.arange(tokens)[:, None] * c["rope_theta"] ** (-numpy.arange(0, size, 2) / size)
+    cos, sin = (numpy.tile(f(angles), 2)[:, None] for f in (numpy.cos, numpy.sin))
+
+    def rotate(x):
+        first, second = numpy.split(x, 2, -1)
+        return x * cos + numpy.concatenate([-second, first], -1) * sin
+
+    x = weights["model.embed_tokens.weight"][ids]
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}"
+        h = norm(x, f"{layer}.input_layernorm")
+        q, k, v = (linear(h, f"{layer}.self_attn.{name}_proj").reshape(tokens, -1, size)
+                   for name in "qkv")
+        q = rotate(q)
+        k, v = (value.repeat(heads // keys, 1) for value in (rotate(k), v))
+        scores = numpy.einsum("shd,thd->hst", q, k) / numpy.sqrt(size)
+        scores = numpy.where(numpy.tri(tokens, dtype=bool), scores, -numpy.inf)
+        scores = numpy.exp(scores - scores.max(-1, keepdims=True))
+        scores /= scores.sum(-1, keepdims=True)
+        context = numpy.einsum("hst,thd->shd", scores, v).reshape(tokens, -1)
+        x = x + linear(context, f"{layer}.self_attn.o_proj")
+        h = norm(x, f"{layer}.post_attention_layernorm")
+        gate, up = (linear(h, f"{layer}.mlp.{name}_proj") for name in ("gate", "up"))
+        x = x + linear(gate / (1 + numpy.exp(-gate)) * up, f"{layer}.mlp.down_proj")
+    return norm(x, "model.norm") @ weights["lm_head.weight"].T
 
 
 def config(**changes):
@@ -207,11 +295,11 @@ def relabel(path, config):
     path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length:])
 
 
-def write(folder, name, seed, skip=(), **changes):
+def write(folder, name, seed, skip=(), recipes=False, **changes):
     """Writes folder/quantised and folder/plain; layers' modules whose name ends with one of `skip`
     stay in f32. Returns the two."""
     rng = numpy.random.default_rng(seed)
-    quantization, quantise = FORMATS[name]
+    quantization, quantise = (FORMATS | RECIPES if recipes else FORMATS)[name][:2]
     c = config(**changes)
     sizes = {"hidden": c["hidden_size"], "width": c["intermediate_size"],
              "heads": c["num_attention_heads"] * c["head_dim"],

@@ -24,6 +24,16 @@
 
 namespace tp {
 
+/// How a recipe quantises the inputs of linear layers.
+struct ActivationScheme {
+  std::string text;     ///< for messages
+  std::string refusal;  ///< why it is not supported; empty if it is
+  bool isFloat = false; ///< f8E4M3FN; else i8
+  int64_t group = 0;    ///< inputs of a token that share a scale; 0: all
+  /// The checkpoint has one scale for all tokens, `input_scale`.
+  bool isStatic = false;
+};
+
 /// How the weight of a linear layer [n outputs, k inputs] is stored.
 struct QuantizedScheme {
   enum class Format {
@@ -41,8 +51,7 @@ struct QuantizedScheme {
   bool isSymmetric = true; ///< There are no zero points.
   bool isOrdered = false;  ///< A tensor says the group of each input.
   int64_t zeroStep = 0;    ///< What is missing from a stored zero point.
-  /// What the recipe does to the layer's input, for messages; empty: nothing.
-  std::string activations;
+  std::optional<ActivationScheme> activations;
 };
 
 /// Which names of modules a list has.

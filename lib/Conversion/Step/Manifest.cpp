@@ -206,7 +206,7 @@ static void describeStorage(json::Object &result, ParameterOp op,
   result["type"] =
       getTypeName(cast<RankedTensorType>(op.getType()).getElementType());
   json::Object fields{{"type", storage.getFileType().getValue().str()}};
-  if (op->hasAttr(nn::storedTypeAttrName))
+  if (op->hasAttr(storedTypeAttrName))
     fields["element"] = getPackedName(element).str();
   if (storage.getBits()) {
     fields["bits"] = storage.getBits();
@@ -236,7 +236,7 @@ static json::Object describeParameter(const ParameterEntry &entry) {
                                          : ShardingAttr(),
                                global.getRank())},
       {"local_shape",
-       getShape(getGlobalType(op->getAttr(nn::storedTypeAttrName), op.getType())
+       getShape(getGlobalType(op->getAttr(storedTypeAttrName), op.getType())
                     .getShape())}};
   describeSource(result, global, op.getSourceAttr());
   if (op.getStorage())

@@ -33,27 +33,7 @@ LogicalResult DequantizeOp::verify() {
 FailureOr<ShardingRule> DequantizeOp::getShardingRule() {
   ShardingRule rule;
   Dims values, scales;
-  for (auto [d, size, group] :
-       llvm::enumerate(shapeOf(getValues()), getGroup())) {
-    std::string name = "d" + std::to_string(d);
-    if (group <= 1 || group >= size) {
-      values.push_back({rule.addFactor(size, FactorKind::Parallel, name)});
-      scales.push_back({});
-      // One group that is all of the dimension is whole.
-      if (group == 1)
-        scales.back() = values.back();
-      else if (group != 0)
-        rule.factors.back().kind = FactorKind::Whole;
-      continue;
-    }
-    unsigned groups = rule.addFactor(llvm::divideCeil(size, group),
-                                     FactorKind::Parallel, "groups");
-    unsigned inner = rule.addFactor(group, FactorKind::Whole, "group");
-    if (size % group != 0)
-      rule.factors[inner].total = size;
-    values.push_back({groups, inner});
-    scales.push_back({groups});
-  }
+  addGroups(rule, shapeOf(getValues()), getGroup(), values, scales);
   if (getGroups())
     scales.back() = {rule.addFactor(shapeOf(getScales()).back(),
                                     FactorKind::Whole, "groups")};

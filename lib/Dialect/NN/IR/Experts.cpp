@@ -127,8 +127,6 @@ FailureOr<SmallVector<Value>> ExpertsOp::buildVjp(OpBuilder &builder,
 // Library form
 //===----------------------------------------------------------------------===//
 
-/// A point of the rule's loops has a part of the three products of a row and an
-/// expert: each lacks one of the factors.
 LogicalResult ExpertsOp::verifyLibraryForm() {
   Type element = typeOf(getInput()).getElementType();
   for (auto [what, matrix] :
@@ -139,6 +137,8 @@ LogicalResult ExpertsOp::verifyLibraryForm() {
   return success();
 }
 
+/// A point of the rule's loops has a part of the three products of a row and an
+/// expert: each lacks one of the factors.
 double ExpertsOp::getFlopsPerPoint() {
   double k = shapeOf(getInput()).back(), n = shapeOf(getResult()).back();
   return getActive().convertToDouble() * (4 / n + 2 / k);

@@ -38,7 +38,8 @@ LogicalResult LinearOp::verify() {
           expectElement(*this, "weight", getWeight(), input.getElementType())))
     return failure();
   Type element = typeOf(getResult()).getElementType();
-  if (element != input.getElementType() && element != getF32(*this))
+  bool isWide = input.getElementType().isF32(); // what was quantised, too
+  if (element != input.getElementType() && element != getF32(*this) && !isWide)
     return emitOpError() << "expected result of element type "
                          << input.getElementType() << " or f32, got "
                          << element;
@@ -148,8 +149,12 @@ std::optional<JoinedForm> LinearOp::getJoinedForm() {
 double LinearOp::getFlopsPerPoint() { return 2; }
 
 LogicalResult LinearOp::verifyLibraryForm() {
-  return expectElement(*this, "weight", getWeight(),
-                       typeOf(getInput()).getElementType());
+  Type input = typeOf(getInput()).getElementType();
+  if (failed(expectElement(*this, "weight", getWeight(), input)))
+    return failure();
+  return typeOf(getResult()).getElementType().isF32()
+             ? success()
+             : expectElement(*this, "result", getResult(), input);
 }
 
 static int64_t getRows(LinearOp op) {

@@ -42,6 +42,11 @@ Value tp::nn::unpack(OpBuilder &builder, DequantizeOp op, Value bytes) {
   return buildDequantized(emitter, tensor);
 }
 
+Value tp::nn::round(OpBuilder &builder, QuantizeOp op) {
+  Emitter emitter(builder, op.getLoc(), builder.getF32Type());
+  return buildRounded(emitter, op);
+}
+
 QuantizedTensor tp::nn::getQuantized(DequantizeOp op) {
   RankedTensorType type = typeOf(op.getValues());
   return {SmallVector<int64_t>(type.getShape()),
@@ -61,6 +66,30 @@ QuantizedTensor tp::nn::getQuantized(QuantizedLinearOp op) {
           op.getZeros(),
           op.getGroups(),
           op.getGroup()};
+}
+
+void tp::nn::addGroups(ShardingRule &rule, ArrayRef<int64_t> shape,
+                       ArrayRef<int64_t> group, Dims &values, Dims &scales) {
+  for (auto [d, size, count] : llvm::enumerate(shape, group)) {
+    std::string name = "d" + std::to_string(d);
+    if (count <= 1 || count >= size) {
+      values.push_back({rule.addFactor(size, FactorKind::Parallel, name)});
+      scales.push_back({});
+      // One group that is all of the dimension is whole.
+      if (count == 1)
+        scales.back() = values.back();
+      else if (count != 0)
+        rule.factors.back().kind = FactorKind::Whole;
+      continue;
+    }
+    unsigned groups = rule.addFactor(llvm::divideCeil(size, count),
+                                     FactorKind::Parallel, "groups");
+    unsigned inner = rule.addFactor(count, FactorKind::Whole, "group");
+    if (size % count != 0)
+      rule.factors[inner].total = size;
+    values.push_back({groups, inner});
+    scales.push_back({groups});
+  }
 }
 
 LogicalResult tp::nn::verifyQuantized(Operation *op,
@@ -189,11 +218,11 @@ static Value toF32(Scalar &e, Value value) {
 }
 
 /// Where an element's scale is.
-static SmallVector<Value> getGroupOf(Scalar &e, const QuantizedTensor &tensor,
+static SmallVector<Value> getGroupOf(Scalar &e, ArrayRef<int64_t> groups,
                                      ArrayRef<Value> index) {
   Type type = e.b.getIndexType();
   SmallVector<Value> position;
-  for (auto [i, group] : llvm::zip(index, tensor.group)) {
+  for (auto [i, group] : llvm::zip(index, groups)) {
     if (group == 1)
       position.push_back(i);
     else if (group == 0)
@@ -202,11 +231,6 @@ static SmallVector<Value> getGroupOf(Scalar &e, const QuantizedTensor &tensor,
       position.push_back(
           arith::DivUIOp::create(e.b, i, e.integer(group, type)));
   }
-  if (tensor.groups)
-    position.back() = arith::IndexCastOp::create(
-        e.b, type,
-        tensor::ExtractOp::create(e.b, tensor.groups,
-                                  ValueRange{index.back()}));
   return position;
 }
 
@@ -233,7 +257,12 @@ Value tp::nn::buildDequantized(Emitter &emitter,
     } else {
       value = toF32(e, v[0]);
     }
-    SmallVector<Value> group = getGroupOf(e, tensor, index);
+    SmallVector<Value> group = getGroupOf(e, tensor.group, index);
+    if (tensor.groups)
+      group.back() = arith::IndexCastOp::create(
+          e.b, e.b.getIndexType(),
+          tensor::ExtractOp::create(e.b, tensor.groups,
+                                    ValueRange{index.back()}));
     auto read = [&](Value from) {
       return toF32(e, tensor::ExtractOp::create(e.b, from, group));
     };
@@ -241,4 +270,83 @@ Value tp::nn::buildDequantized(Emitter &emitter,
       value = e.sub(value, read(tensor.zeros));
     return e.mul(value, read(tensor.scales));
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+double tp::nn::getLargest(Type element) {
+  return element.isInteger(8)              ? 127
+         : isa<Float8E5M2Type>(element)    ? 57344
+                                           : 448;
+}
+
+/// The nearest number of a float type with so many bits of mantissa, whose
+/// normal numbers begin at 2^`least`; `value` is no larger than its largest.
+static Value roundToFloat(Scalar &e, Value value, int mantissa, int least) {
+  Type i32 = e.b.getI32Type(), f32 = e.b.getF32Type();
+  // The power of two below the magnitude, and the step between neighbours.
+  Value bits = arith::BitcastOp::create(e.b, i32, value);
+  Value power = arith::BitcastOp::create(
+      e.b, f32,
+      arith::AndIOp::create(e.b, bits, e.integer(0x7F800000, i32)));
+  power = arith::MaximumFOp::create(e.b, power,
+                                    e.number(std::ldexp(1.0, least)));
+  Value step = e.mul(power, e.number(std::ldexp(1.0, -mantissa)));
+  return e.mul(math::RoundEvenOp::create(e.b, e.div(value, step)), step);
+}
+
+/// `value` / `scale`, rounded to a number of `element`.
+static Value roundTo(Scalar &e, Value value, Value scale, Type element) {
+  Value zero = e.number(0), largest = e.number(getLargest(element));
+  Value smallest = e.number(-getLargest(element));
+  Value isZero = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, scale,
+                                       zero);
+  value = e.div(value, e.select(isZero, e.number(1), scale));
+  value = arith::MinimumFOp::create(
+      e.b, arith::MaximumFOp::create(e.b, value, smallest), largest);
+  if (element.isInteger(8))
+    value = math::RoundEvenOp::create(e.b, value);
+  else if (isa<Float8E5M2Type>(element))
+    value = roundToFloat(e, value, 2, -14);
+  else
+    value = roundToFloat(e, value, 3, -6);
+  return e.select(isZero, zero, value);
+}
+
+/// `makeResult` of the rounded numbers and their scales.
+static Value
+mapRounded(Emitter &emitter, QuantizeOp op, RankedTensorType type,
+           llvm::function_ref<Value(Scalar &, Value, Value)> makeResult) {
+  unsigned rank = type.getRank();
+  Type element = typeOf(op.getResult()).getElementType();
+  return emitter.map(
+      type, {{op.getInput(), emitter.loops(rank)}},
+      [&](Scalar &e, ValueRange v) {
+        SmallVector<Value> index;
+        for (unsigned d = 0; d < rank; ++d)
+          index.push_back(e.index(d));
+        Value scale = tensor::ExtractOp::create(
+            e.b, op.getScales(), getGroupOf(e, op.getGroup(), index));
+        return makeResult(e, roundTo(e, v[0], scale, element), scale);
+      });
+}
+
+Value tp::nn::buildRounded(Emitter &emitter, QuantizeOp op) {
+  return mapRounded(
+      emitter, op,
+      RankedTensorType::get(shapeOf(op.getInput()), emitter.wide),
+      [](Scalar &e, Value value, Value scale) { return e.mul(value, scale); });
+}
+
+Value tp::nn::buildQuantized(Emitter &emitter, QuantizeOp op) {
+  RankedTensorType type = typeOf(op.getResult());
+  return mapRounded(emitter, op, type,
+                    [&](Scalar &e, Value value, Value) -> Value {
+                      Type element = type.getElementType();
+                      if (element.isInteger())
+                        return arith::FPToSIOp::create(e.b, element, value);
+                      return arith::TruncFOp::create(e.b, element, value);
+                    });
 }

@@ -31,6 +31,11 @@ struct QuantizedTensor {
 QuantizedTensor getQuantized(DequantizeOp op);
 QuantizedTensor getQuantized(QuantizedLinearOp op);
 
+/// Adds the factors of a tensor of `shape` whose groups share a scale: those of
+/// its dimensions go to `values`, those that the scales have to `scales`.
+void addGroups(ShardingRule &rule, llvm::ArrayRef<int64_t> shape,
+               llvm::ArrayRef<int64_t> group, Dims &values, Dims &scales);
+
 /// Scales, zeros and groups must fit the shape.
 llvm::LogicalResult verifyQuantized(mlir::Operation *op,
                                     const QuantizedTensor &tensor);
@@ -38,6 +43,14 @@ llvm::LogicalResult verifyQuantized(mlir::Operation *op,
 /// A matrix as the manifest says it.
 llvm::json::Object describeQuantized(mlir::Type element, mlir::Value scales,
                                      llvm::ArrayRef<int64_t> group);
+
+/// The largest number of an element type that activations are quantised to.
+double getLargest(mlir::Type element);
+
+/// What nn.dequantize makes of nn.quantize, f32, without the elements between.
+mlir::Value buildRounded(Emitter &emitter, QuantizeOp op);
+/// The elements of nn.quantize.
+mlir::Value buildQuantized(Emitter &emitter, QuantizeOp op);
 
 /// The tensor's numbers, f32.
 mlir::Value buildDequantized(Emitter &emitter, const QuantizedTensor &tensor);

@@ -13,6 +13,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -113,7 +114,7 @@ constexpr Row rows[] = {
     {"tp.value_id", OnOperation, is<IntegerAttr>, "an integer"},
     {"tp.global_type", OnParameter | OnState | onValue, isTensorType,
      "a ranked tensor type"},
-    {"tp.stored_type", OnParameter, isTensorType, "a ranked tensor type"},
+    {storedTypeAttrName, OnParameter, isTensorType, "a ranked tensor type"},
     {"tp.rule", OnOperation, is<RuleAttr>, "a #tp.rule"},
     {"tp.partial", OnParameter, is<AxisListAttr>, "a #tp<axes>"},
     {"tp.origin", OnOperation, is<StringAttr>, "a string"},

@@ -80,7 +80,8 @@ def NN_LinearOp : NN_Op<"linear", [NN_Vjp, NN_LibraryForm<
     x[..., k], weight[n, k] (as checkpoints store it), bias[n] -> y[..., n], of
     the operands' type or f32 (logits, which often tie in 16 bits). A bias
     has the input's type or the result's. A weight in f32 beside a narrower
-    input is what `nn.dequantize` makes; no library multiplies others.
+    input, or both of them beside a narrower result, are what `nn.dequantize`
+    makes; no library multiplies others.
 
     ```mlir
     %y = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>

@@ -50,6 +50,47 @@ def NN_DequantizeOp : NN_Op<"dequantize", [AttrSizedOperandSegments, NN_Integers
   let assemblyFormat = "$values `,` $scales (`zeros` $zeros^)? (`groups` $groups^)? attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_ActivationScalesOp : NN_Op<"activation_scales"> {
+  let summary = "the scales by which rows of activations are quantised";
+  let description = [{
+    input[..., k] -> scales[..., groups] (f32): of each group of `group`
+    neighbours of a row, the last of which may be short, the largest magnitude
+    divided by the largest number of `element`: 448 of f8E4M3FN, 57344 of
+    f8E5M2, 127 of i8. Zero stands for all of the row. With `bound` no magnitude
+    above it counts.
+
+    A maximum over rows that ranks have parts of is an all-reduce of one number
+    a group.
+
+    ```mlir
+    %s = nn.activation_scales %x {element = f8E4M3FN, group = 0} : (tensor<1x8x64xf32>) -> tensor<1x8x1xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, TypeAttr:$element, I64Attr:$group,
+    OptionalAttr<F64Attr>:$bound);
+  let results = (outs StaticShapeTensorOf<[F32]>:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_QuantizeOp : NN_Op<"quantize"> {
+  let summary = "the elements that stand for numbers once these are divided by scales";
+  let description = [{
+    input[...], scales[...] (f32) -> result[...] of the input's shape: input /
+    scale in f32, rounded to the nearest element of the result's type, of two to
+    the even one, and no larger than the largest; zero where the scale is zero.
+    `group` is as in `nn.dequantize`, which gives the rounded numbers back. No
+    tensor of them remains in memory: schedule makes one expression of the two.
+
+    ```mlir
+    %q = nn.quantize %x, %s {group = array<i64: 1, 1, 0>} : (tensor<1x8x64xf32>, tensor<1x8x1xf32>) -> tensor<1x8x64xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, StaticShapeTensorOf<[F32]>:$scales,
+    DenseI64ArrayAttr:$group);
+  let results = (outs StaticShapeTensorOf<[I8, F8E4M3FN, F8E5M2]>:$result);
+  let assemblyFormat = "$input `,` $scales attr-dict `:` functional-type(operands, results)";
+}
+
 def NN_QuantizedLinearOp : NN_Op<"quantized_linear", [AttrSizedOperandSegments,
     NN_LibraryForm<["getLibraryDescription", "getEpilogues", "getFlopsPerPoint"]>]> {
   let summary = "y = x dequantize(w)ᵀ + bias, from the weight as it lies in memory";

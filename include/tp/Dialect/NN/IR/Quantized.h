@@ -25,13 +25,14 @@ mlir::RankedTensorType getStorageType(mlir::RankedTensorType type);
 /// Whether tensors of such elements are bytes once they are in memory.
 bool isStoredInBytes(mlir::Type element);
 
-/// On a parameter of bytes: TypeAttr, this rank's tensor of which they are.
-inline constexpr llvm::StringLiteral storedTypeAttrName = "tp.stored_type";
-
 /// Replaces what nn.dequantize makes of `values`, which are bytes of elements
 /// of type `element`, by loops.
 mlir::Value unpack(mlir::OpBuilder &builder, DequantizeOp op,
                    mlir::Value bytes);
+
+/// What nn.dequantize makes of `op` by its own scales and groups, as loops that
+/// round each number.
+mlir::Value round(mlir::OpBuilder &builder, QuantizeOp op);
 
 } // namespace tp::nn
 

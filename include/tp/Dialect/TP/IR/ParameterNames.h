@@ -21,6 +21,9 @@
 
 namespace tp {
 
+/// On a parameter of bytes: TypeAttr, this rank's tensor of which they are.
+inline constexpr llvm::StringLiteral storedTypeAttrName = "tp.stored_type";
+
 /// On the module: ArrayAttr of StringAttr, the parameters that no rule of the
 /// plan names, for the ledger.
 inline constexpr llvm::StringLiteral unnamedParametersAttrName =
