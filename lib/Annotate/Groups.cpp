@@ -117,6 +117,17 @@ static LogicalResult refuse(nn::DequantizeOp op, int64_t shards, int64_t size,
   return diag;
 }
 
+/// Ranks have whole groups, and the last one is not. (Import reads groups of a
+/// checkpoint as smaller ones that are.)
+static LogicalResult refuseShort(nn::DequantizeOp op, int64_t shards,
+                                 int64_t size, int64_t group) {
+  InFlightDiagnostic diag = startError(op);
+  diag << "degree " << shards << " does not fit " << size
+       << " inputs in groups of " << group << ", the last of which has "
+       << size % group << "; degrees that fit: 1";
+  return diag;
+}
+
 LogicalResult tp::fitGroups(ModuleOp module, const Mesh &mesh) {
   WalkResult walk = module.walk([&](nn::DequantizeOp op) {
     Operation *weight = findWeight(op.getValues());
@@ -135,6 +146,9 @@ LogicalResult tp::fitGroups(ModuleOp module, const Mesh &mesh) {
         continue;
       if (shards > int64_t(llvm::divideCeil(size, group)))
         return (void)refuse(op, shards, size, group), WalkResult::interrupt();
+      if (size % group != 0)
+        return (void)refuseShort(op, shards, size, group),
+               WalkResult::interrupt();
       int64_t local = llvm::divideCeil(size, shards);
       if (local % group == 0 || sharding.dims[d].grain % group == 0)
         continue;

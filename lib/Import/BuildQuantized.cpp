@@ -10,7 +10,8 @@
 // Two choices make every cut possible that the numbers allow: the scales of
 // blocks of rows are read once for each row, so that rows may be cut anywhere
 // (and a part of a fused projection need not begin with a block); and where
-// heads will be cut, a group of inputs is read as several that end with heads.
+// heads will be cut, or the last group is short, a group of inputs is read as
+// several that end with heads, or are whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -134,10 +135,13 @@ WeightBuilder::WeightBuilder(ModelBuilder &m, const QuantizedScheme &scheme,
   if (scheme.columns == 0 || scheme.columns >= k)
     return;
   group = scheme.columns;
-  if (grain && !scheme.isOrdered && grain % group != 0) {
-    repeat = group / std::gcd(group, grain);
-    group /= repeat;
-  }
+  if (scheme.isOrdered)
+    return;
+  int64_t unit = std::gcd(group, k);
+  if (grain)
+    unit = std::gcd(unit, grain);
+  repeat = group / unit;
+  group = unit;
 }
 
 SmallVector<std::string> WeightBuilder::namesWith(StringRef suffix) const {
@@ -345,7 +349,8 @@ Value ModelBuilder::roundInput(StringRef path, Value x,
     SmallVector<std::string> names;
     for (StringRef name : read->names)
       for (StringRef suffix : {"input_scale", "activation_scale"})
-        names.push_back(
+        if (scheme->format == Format::Block || suffix == "input_scale")
+          names.push_back(
             (name.drop_back(weightSuffix.size()) + "." + suffix).str());
     StringRef type = "F32";
     for (const std::string &name : names)

@@ -324,12 +324,7 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
   if (!options.parameters)
     return op.emitError()
            << "the interpreter was given no values for parameters";
-  // After partition the global type is an attribute.
-  Type global = op.getType();
-  if (auto attribute =
-          op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
-    global = attribute.getValue();
-  auto type = cast<RankedTensorType>(global);
+  RankedTensorType type = getUnpackedType(op);
   ParameterRequest request;
   // The innermost loop around the operation is the one that runs.
   int64_t index = iterations.empty() ? 0 : iterations.back();

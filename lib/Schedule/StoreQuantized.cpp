@@ -65,8 +65,6 @@ static FailureOr<Value> store(nn::DequantizeOp op) {
   OpBuilder builder(parameter);
   auto stored = cast<ParameterOp>(builder.clone(*parameter));
   stored.getResult().setType(nn::getStorageType(type));
-  if (!stored->hasAttr(TPDialect::getGlobalTypeAttrName()))
-    stored->setAttr(TPDialect::getGlobalTypeAttrName(), TypeAttr::get(type));
   stored->setAttr(storedTypeAttrName, TypeAttr::get(type));
   return stored.getResult();
 }

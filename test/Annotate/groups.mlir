@@ -2,9 +2,9 @@
 
 // Five groups over four ranks: two, two, one and none. What makes the inputs is cut
 // at the same places, scales wherever propagation finds.
-// CHECK: tp.parameter "gate_proj.weight" {tp.shardings = [#tp.sharding<@mesh, [{"tp"} grain 16, {}]>]}
-// CHECK: tp.parameter "up_proj.weight" {tp.shardings = [#tp.sharding<@mesh, [{"tp"} grain 16, {}]>]}
-// CHECK: tp.parameter "down_proj.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} grain 16]>]}
+// CHECK: tp.parameter "gate_proj.weight" {tp.shardings = [#tp.sharding<@mesh, [{"tp" grain 16}, {}]>]}
+// CHECK: tp.parameter "up_proj.weight" {tp.shardings = [#tp.sharding<@mesh, [{"tp" grain 16}, {}]>]}
+// CHECK: tp.parameter "down_proj.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp" grain 16}]>]}
 // CHECK: tp.parameter "down_proj.weight_scale" storage <"F16"> : tensor<6x5xf16>
 func.func @main(%x: tensor<3x10xf32>) -> tensor<3x6xf32> {
   %gw = tp.parameter "gate_proj.weight" : tensor<80x10xf32>

@@ -143,7 +143,7 @@ func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>)
 // CHECK: nn.quantized_linear: quantized_gemm(9, operand 0, 40, operand 1, operand 2, operand 3, null, null, operand 4, null, result 0, 24)
 // VERIFY: lower @quantized: equal
 func.func @quantized(%x: tensor<9x40xf32>) -> tensor<9x24xf32> {
-  %q = tp.parameter "quantized.weight" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.global_type = tensor<24x40xi4>, tp.stored_type = tensor<24x40xi4>} : tensor<24x20xi8>
+  %q = tp.parameter "quantized.weight" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.stored_type = tensor<24x40xi4>} : tensor<24x20xi8>
   %s = tp.parameter "quantized.scales" storage <"F16"> : tensor<24x3xf16>
   %z = tp.parameter "quantized.zeros" storage <"I8"> : tensor<24x3xi8>
   %b = tp.parameter "quantized.bias" : tensor<24xf32>
@@ -155,9 +155,9 @@ func.func @quantized(%x: tensor<9x40xf32>) -> tensor<9x24xf32> {
 // VERIFY: lower @quantized_experts: equal
 func.func @quantized_experts(%x: tensor<9x40xf32>, %logits: tensor<9x6xf32>) -> tensor<9x24xf32> {
   %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
-  %gate = tp.parameter "quantized.{e}.gate" storage <"F8_E4M3"> {tp.global_type = tensor<6x8x40xf8E4M3FN>, tp.stored_type = tensor<6x8x40xf8E4M3FN>} : tensor<6x8x40xi8>
-  %up = tp.parameter "quantized.{e}.up" storage <"F8_E4M3"> {tp.global_type = tensor<6x8x40xf8E4M3FN>, tp.stored_type = tensor<6x8x40xf8E4M3FN>} : tensor<6x8x40xi8>
-  %down = tp.parameter "quantized.{e}.down" storage <"F8_E4M3"> {tp.global_type = tensor<6x24x8xf8E4M3FN>, tp.stored_type = tensor<6x24x8xf8E4M3FN>} : tensor<6x24x8xi8>
+  %gate = tp.parameter "quantized.{e}.gate" storage <"F8_E4M3"> {tp.stored_type = tensor<6x8x40xf8E4M3FN>} : tensor<6x8x40xi8>
+  %up = tp.parameter "quantized.{e}.up" storage <"F8_E4M3"> {tp.stored_type = tensor<6x8x40xf8E4M3FN>} : tensor<6x8x40xi8>
+  %down = tp.parameter "quantized.{e}.down" storage <"F8_E4M3"> {tp.stored_type = tensor<6x24x8xf8E4M3FN>} : tensor<6x24x8xi8>
   %gs = tp.parameter "quantized.{e}.gate_scale" storage <"F32"> : tensor<6x8x2xf32>
   %us = tp.parameter "quantized.{e}.up_scale" storage <"F32"> : tensor<6x8x2xf32>
   %ds = tp.parameter "quantized.{e}.down_scale" storage <"F32"> : tensor<6x24x1xf32>

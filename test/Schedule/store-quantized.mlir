@@ -3,7 +3,7 @@
 // A linear layer reads the bytes; two of four bits are one.
 // CHECK-LABEL: func.func @linear
 func.func @linear(%x: tensor<8x63xf32>, %b: tensor<32xf32>) -> tensor<8x32xf32> {
-  // CHECK: %[[Q:.*]] = tp.parameter "l.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.global_type = tensor<32x63xi4>, tp.stored_type = tensor<32x63xi4>} : tensor<32x32xi8>
+  // CHECK: %[[Q:.*]] = tp.parameter "l.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.stored_type = tensor<32x63xi4>} : tensor<32x32xi8>
   %q = tp.parameter "l.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> : tensor<32x63xi4>
   // CHECK: %[[S:.*]] = tp.parameter "l.weight_scale"
   %s = tp.parameter "l.weight_scale" storage <"F16"> : tensor<32x2xf16>

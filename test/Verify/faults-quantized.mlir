@@ -1,4 +1,4 @@
-// The mistakes that quantised weights are known for. Of 8 outputs and 8 groups of 4
+// The mistakes that quantised weights are known for. Of 8 outputs and 8 groups of 8
 // inputs on 4 ranks, each rank has two outputs; it reads the first rank's scales,
 // groups where outputs should be, groups of one input more, the neighbours in a byte
 // swapped, and zero points that are one off.
@@ -23,11 +23,11 @@
 // ZERO: differs first at tp.parameter at zeros
 
 tp.mesh @mesh <["tp"=4]>
-func.func @main(%x: tensor<3x30xf32>) -> tensor<3x8xf32> {
-  %q = tp.parameter "w.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}]>]} : tensor<8x30xi4> loc("values")
+func.func @main(%x: tensor<3x64xf32>) -> tensor<3x8xf32> {
+  %q = tp.parameter "w.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}]>]} : tensor<8x64xi4> loc("values")
   %s = tp.parameter "w.weight_scale" storage <"F32"> : tensor<8x8xf32> loc("scale")
   %z = tp.parameter "w.weight_zero_point" storage <"I32", bits = 4, dim = 0, offset = 8> : tensor<8x8xi8> loc("zeros")
-  %w = nn.dequantize %q, %s zeros %z {group = array<i64: 1, 4>} : (tensor<8x30xi4>, tensor<8x8xf32>, tensor<8x8xi8>) -> tensor<8x30xf32> loc("weight")
-  %y = nn.linear %x, %w : (tensor<3x30xf32>, tensor<8x30xf32>) -> tensor<3x8xf32> loc("product")
+  %w = nn.dequantize %q, %s zeros %z {group = array<i64: 1, 8>} : (tensor<8x64xi4>, tensor<8x8xf32>, tensor<8x8xi8>) -> tensor<8x64xf32> loc("weight")
+  %y = nn.linear %x, %w : (tensor<3x64xf32>, tensor<8x64xf32>) -> tensor<3x8xf32> loc("product")
   return %y : tensor<3x8xf32>
 }

@@ -223,8 +223,7 @@ static void describeStorage(json::Object &result, ParameterOp op,
 
 static json::Object describeParameter(const ParameterEntry &entry) {
   ParameterOp op = entry.op;
-  RankedTensorType global =
-      getGlobalType(op->getAttr(globalTypeAttrName), op.getType());
+  RankedTensorType global = getUnpackedType(op);
   auto shardings =
       op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName());
   json::Object result{

@@ -102,7 +102,7 @@ FailureOr<ShardingRule> QuantizedLinearOp::getShardingRule() {
   addOperand(rule, with(rows, k), Linearity::Multilinear);
   // It is made once the program is cut: what is asked for is its work.
   for (Value operand : getOperands().drop_front())
-    addOperand(rule, Dims(typeOf(operand).getRank()), Linearity::None);
+    addWhole(rule, operand);
   addResult(rule, with(rows, n));
   return rule;
 }

@@ -48,21 +48,14 @@ FailureOr<ShardingRule> ActivationScalesOp::getShardingRule() {
   ArrayRef<int64_t> input = shapeOf(getInput());
   Dims rows = addRows(rule, input.drop_back()), values = rows, scales = rows;
   int64_t size = input.back(), group = getGroup();
-  bool isWhole = group == 0 || group >= size;
-  values.emplace_back();
-  scales.emplace_back();
-  if (!isWhole) {
-    values.back() = {rule.addFactor(llvm::divideCeil(size, group),
-                                    FactorKind::Parallel, "groups")};
-    scales.back() = values.back();
-  }
-  if (isWhole || group > 1) {
-    unsigned k = rule.addFactor(isWhole ? size : group, FactorKind::Reduction,
-                                isWhole ? "k" : "group");
+  bool isOne = group == 0 || group >= size;
+  if (isOne) {
+    unsigned k = rule.addFactor(size, FactorKind::Reduction, "k");
     rule.factors[k].reduction = ReductionKind::Max;
-    if (!isWhole && size % group != 0)
-      rule.factors[k].total = size;
-    values.back().push_back(k);
+    values.push_back({k});
+    scales.emplace_back();
+  } else {
+    addGroups(rule, {size}, {group}, values, scales);
   }
   addOperand(rule, values, Linearity::None);
   addResult(rule, scales);

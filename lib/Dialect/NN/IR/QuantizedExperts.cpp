@@ -72,7 +72,7 @@ FailureOr<ShardingRule> QuantizedExpertsOp::getShardingRule() {
   unsigned n = rule.addFactor(down[1], FactorKind::Parallel, "n");
   addOperand(rule, with(rows, k), Linearity::None);
   for (Value operand : getOperands().drop_front())
-    addOperand(rule, Dims(typeOf(operand).getRank()), Linearity::None);
+    addWhole(rule, operand);
   addResult(rule, with(rows, n));
   return rule;
 }

@@ -82,14 +82,25 @@ void tp::nn::addGroups(ShardingRule &rule, ArrayRef<int64_t> shape,
         rule.factors.back().kind = FactorKind::Whole;
       continue;
     }
-    unsigned groups = rule.addFactor(llvm::divideCeil(size, count),
-                                     FactorKind::Parallel, "groups");
-    unsigned inner = rule.addFactor(count, FactorKind::Whole, "group");
-    if (size % count != 0)
-      rule.factors[inner].total = size;
-    values.push_back({groups, inner});
+    int64_t number = llvm::divideCeil(size, count);
+    if (size % count != 0) {
+      // No cut keeps groups whole, and ranks alike.
+      values.push_back({rule.addFactor(size, FactorKind::Whole, name)});
+      scales.push_back({rule.addFactor(number, FactorKind::Whole, "groups")});
+      continue;
+    }
+    unsigned groups = rule.addFactor(number, FactorKind::Parallel, "groups");
+    values.push_back(
+        {groups, rule.addFactor(count, FactorKind::Whole, "group")});
     scales.push_back({groups});
   }
+}
+
+void tp::nn::addWhole(ShardingRule &rule, Value operand) {
+  Dims dims;
+  for (int64_t size : shapeOf(operand))
+    dims.push_back({rule.addFactor(size, FactorKind::Whole)});
+  addOperand(rule, dims, Linearity::None);
 }
 
 LogicalResult tp::nn::verifyQuantized(Operation *op,

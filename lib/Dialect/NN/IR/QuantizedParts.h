@@ -36,6 +36,9 @@ QuantizedTensor getQuantized(QuantizedLinearOp op);
 void addGroups(ShardingRule &rule, llvm::ArrayRef<int64_t> shape,
                llvm::ArrayRef<int64_t> group, Dims &values, Dims &scales);
 
+/// Adds an operand that is not cut.
+void addWhole(ShardingRule &rule, mlir::Value operand);
+
 /// Scales, zeros and groups must fit the shape.
 llvm::LogicalResult verifyQuantized(mlir::Operation *op,
                                     const QuantizedTensor &tensor);

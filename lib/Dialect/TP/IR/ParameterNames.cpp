@@ -110,6 +110,15 @@ SmallVector<NameRange, 2> tp::getAllNames(Operation *op) {
   return all;
 }
 
+RankedTensorType tp::getUnpackedType(ParameterOp op) {
+  // After partition the type is this rank's.
+  for (StringRef name :
+       {StringRef(TPDialect::getGlobalTypeAttrName()), StringRef(storedTypeAttrName)})
+    if (auto type = op->getAttrOfType<TypeAttr>(name))
+      return cast<RankedTensorType>(type.getValue());
+  return cast<RankedTensorType>(op.getType());
+}
+
 RankedTensorType tp::getCheckpointType(Operation *op) {
   RankedTensorType type;
   ParameterSourceAttr source;
@@ -118,10 +127,7 @@ RankedTensorType tp::getCheckpointType(Operation *op) {
     source = state.getSourceAttr();
   } else {
     auto parameter = cast<ParameterOp>(op);
-    auto global =
-        op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());
-    type = cast<RankedTensorType>(global ? global.getValue()
-                                         : parameter.getType());
+    type = getUnpackedType(parameter);
     source = parameter.getSourceAttr();
   }
   return source ? type.clone(source.getShape()) : type;

@@ -65,6 +65,10 @@ NameRange getNames(ParameterOp op);
 /// then those of its alternatives. None of any other operation.
 llvm::SmallVector<NameRange, 2> getAllNames(mlir::Operation *op);
 
+/// A parameter's tensor of all ranks, whose elements are those of its values
+/// even where it has become bytes.
+mlir::RankedTensorType getUnpackedType(ParameterOp op);
+
 /// The tensor of the checkpoint that a parameter is a part of, or a state
 /// begins with.
 mlir::RankedTensorType getCheckpointType(mlir::Operation *op);
