@@ -15,7 +15,6 @@
 #include "PaddingAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Partition/Derive.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Partition/Steps.h"
@@ -169,8 +168,7 @@ LogicalResult Converter::convert(Operation *op, OpBuilder &builder) {
     Type global = parameter.getType();
     auto local = cast<ParameterOp>(builder.clone(*op, mapping));
     local->removeAttr(becauseAttrName);
-    local->setAttr(TPDialect::getGlobalTypeAttrName(),
-                   TypeAttr::get(getUnpackedType(parameter)));
+    local->setAttr(TPDialect::getGlobalTypeAttrName(), TypeAttr::get(global));
     local.getResult().setType(cast<RankedTensorType>(
         localType(global, getSharding(parameter.getResult()))));
     return success();

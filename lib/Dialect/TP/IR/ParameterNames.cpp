@@ -111,12 +111,17 @@ SmallVector<NameRange, 2> tp::getAllNames(Operation *op) {
 }
 
 RankedTensorType tp::getUnpackedType(ParameterOp op) {
-  // After partition the type is this rank's.
-  for (StringRef name :
-       {StringRef(TPDialect::getGlobalTypeAttrName()), StringRef(storedTypeAttrName)})
-    if (auto type = op->getAttrOfType<TypeAttr>(name))
-      return cast<RankedTensorType>(type.getValue());
-  return cast<RankedTensorType>(op.getType());
+  auto find = [&](StringRef name) {
+    auto attr = op->getAttrOfType<TypeAttr>(name);
+    return attr ? cast<RankedTensorType>(attr.getValue()) : RankedTensorType();
+  };
+  // After partition the type is this rank's. A program that is written with
+  // bytes has one rank, and no global type but that of the bytes.
+  RankedTensorType global = find(TPDialect::getGlobalTypeAttrName()),
+                   stored = find(storedTypeAttrName);
+  if (stored && (!global || global.getElementType() != stored.getElementType()))
+    return stored;
+  return global ? global : cast<RankedTensorType>(op.getType());
 }
 
 RankedTensorType tp::getCheckpointType(Operation *op) {
