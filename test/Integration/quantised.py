@@ -262,6 +262,48 @@ def forward(c, weights, ids, recipe=None):
     return norm(x, "model.norm") @ weights["lm_head.weight"].T
 
 
+def dequantised(tensors):
+    """The numbers of what tp-quantize writes, by the names that they have in 16 bits. `tensors` is
+    name: array, bytes of e4m3 being U8."""
+    numbers = {}
+    for name, value in tensors.items():
+        path, _, part = name.rpartition(".")
+        scales = tensors.get(f"{path}.weight_scale")
+        if part in ("weight_scale", "weight_shape"):
+            continue
+        if part == "weight_packed":
+            n, k = tensors[f"{path}.weight_shape"]
+            # One of int8's is all of a row's: 8 bits where a row has 4 to a word.
+            bits = 4 if value.shape[1] * 8 < k + 8 else 8
+            shifts = numpy.arange(0, 32, bits, dtype=numpy.uint32)
+            codes = value.view(numpy.uint32)[..., None] >> shifts & ((1 << bits) - 1)
+            codes = codes.astype(numpy.int64).reshape(n, -1)[:, :k] - (1 << (bits - 1))
+            value = codes * spread(scales, -(-k // scales.shape[1]), k)
+        elif part == "weight" and scales is not None:
+            n, k = value.shape
+            value = e4m3(value) * (scales if scales.shape == (n, 1) else numpy.repeat(
+                spread(scales, 128, k), 128, 0)[:n])
+        numbers[f"{path}.weight"] = value.astype(numpy.float32)
+    return numbers
+
+
+def read(path):
+    """Name: array of a file; 16-bit floats as f32, e4m3 as bytes."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header, tensors = json.loads(data[8:8 + length]), {}
+    types = {"F32": "<f4", "I32": "<i4", "I64": "<i8", "F8_E4M3": "u1", "BF16": "<u2"}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + length + at for at in entry["data_offsets"])
+        value = numpy.frombuffer(data[begin:end], types[entry["dtype"]])
+        if entry["dtype"] == "BF16":
+            value = (value.astype(numpy.uint32) << 16).view(numpy.float32)
+        tensors[name] = value.reshape(entry["shape"])
+    return tensors
+
+
 def config(**changes):
     return {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": "float32",
             "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": LAYERS,

@@ -5,17 +5,19 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import json
+import pathlib
+import shutil
 
 import numpy
 import pytest
 import quantised
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 import tp_mlir
-from tp_mlir import _tools
+from tp_mlir import quantize
 
+TEXT_MODEL = pathlib.Path(__file__).parents[2] / "fixtures" / "text-model"
 SEED = 20261126
-TOKENS = 9
 PLANS = ("megatron", "megatron-sp")
 
 
@@ -72,3 +74,27 @@ def test_recipes(tmp_path, name):
             (got,) = program.run(folder, inputs()).values()
             error = numpy.linalg.norm(got[0] - expected)
             assert error < 0.2 * effect, f"{name} at {degree} under {plan}, seed {SEED}"
+
+
+@pytest.mark.parametrize("name", ("int8", "int4-g32", "fp8-channel", "fp8-block"))
+def test_text(tmp_path, name, monkeypatch):
+    """What tp-quantize makes of the text model gives, token for token, the text of the numbers
+    that it stands for: prompts in chunks, rows that come and go."""
+    folder, plain = tmp_path / "quantised", tmp_path / "plain"
+    monkeypatch.setattr("sys.argv", ["tp-quantize", str(TEXT_MODEL), "--format", name, "-o",
+                                     str(folder)])
+    assert quantize.main() == 0
+    shutil.copytree(TEXT_MODEL, plain)
+    save_file(quantised.dequantised(quantised.read(folder / "model.safetensors")),
+              plain / "model.safetensors", {"format": "pt"})
+    known = json.loads((TEXT_MODEL / "continuations.json").read_text())["continuations"]
+
+    def answer(folder, degree):
+        with tp_mlir.LLM(folder, mesh=f"tp={degree}", dtype="f32", context=128, rows=3,
+                         chunk=16) as llm:
+            done = llm.generate([one["prompt_ids"] for one in known[:5]], max_tokens=16)
+        return [list(one.ids) for one in done]
+
+    expected = answer(plain, 1)
+    assert answer(folder, 1) == expected
+    assert answer(folder, 2) == expected
