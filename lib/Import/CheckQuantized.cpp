@@ -215,10 +215,12 @@ getUnreadQuantized(Location loc, const ModelConfig &config,
       add("*.input_zero_point");
       add("*.activation_scale");
     }
+    // A layer that has one group needs no order.
+    if (scheme.isOrdered && scheme.format == Format::Packed)
+      add("*.weight_g_idx");
     if (scheme.format != Format::GPTQ)
       continue;
-    if (!scheme.isOrdered)
-      add("*.g_idx");
+    add("*.g_idx");
     for (const auto &entry : checkpoint.getTensors())
       if (entry.first().ends_with(".g_idx") && !scheme.isOrdered &&
           failed(checkOrder(loc, checkpoint, entry.first(), entry.second,
