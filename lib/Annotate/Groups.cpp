@@ -12,6 +12,10 @@
 // and 20, and down_proj is [{}, {"tp" grain 128}]. Its inputs come from
 // gate_proj and up_proj, which become [{"tp" grain 128}, {}].
 //
+// Where that would leave ranks with little or nothing, a group is read as
+// several that share one scale of the file: 768 inputs in groups of 128 over 8
+// ranks are 24 groups of 32, of which each rank has 3.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Groups.h"
@@ -21,6 +25,7 @@
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tp;
@@ -78,6 +83,89 @@ static void alignProducers(nn::DequantizeOp weight, int64_t size, int64_t grain,
   }
 }
 
+/// The smallest groups that others are read as.
+static constexpr int64_t smallestGroup = 16;
+
+/// Whether inputs of a layer with this weight are rounded by groups of their
+/// own, which ranks have whole.
+static bool hasGroupedInput(nn::DequantizeOp weight) {
+  return llvm::any_of(weight->getUsers(), [](Operation *user) {
+    auto linear = dyn_cast<nn::LinearOp>(user);
+    auto rounded = linear
+                       ? linear.getInput().getDefiningOp<nn::DequantizeOp>()
+                       : nn::DequantizeOp();
+    return rounded && rounded.getGroup().back() > 1;
+  });
+}
+
+/// The size of the groups that groups of `group` among `size` inputs should be
+/// read as, so that each of `shards` has as many; `group` itself where whole
+/// ones, of which the last ranks have fewer, waste less than an eighth.
+static int64_t chooseUnit(nn::DequantizeOp op, int64_t size, int64_t group,
+                          int64_t shards) {
+  int64_t groups = size / group;
+  if (size % group != 0 || size % shards != 0)
+    return group;
+  int64_t unit = std::gcd(size / shards, group);
+  int64_t padded = llvm::alignTo(groups, shards);
+  bool isWasteful = shards > groups || 8 * (padded - groups) > groups;
+  if (!isWasteful || unit < smallestGroup ||
+      (shards <= groups && hasGroupedInput(op)))
+    return group;
+  return unit;
+}
+
+/// Reads scales or zero points as `times` as many in the last dimension.
+static Value repeatLast(ParameterOp parameter, int64_t times) {
+  StorageAttr storage = *parameter.getStorage();
+  auto type = cast<RankedTensorType>(parameter.getType());
+  int64_t last = type.getRank() - 1, inFile = last;
+  SmallVector<int64_t> shape(type.getShape());
+  shape[last] *= times;
+  OpBuilder builder(parameter);
+  auto made = cast<ParameterOp>(builder.clone(*parameter));
+  made.getResult().setType(type.clone(shape));
+  if (ParameterSourceAttr source = parameter.getSourceAttr()) {
+    SmallVector<int64_t> whole(source.getShape()), offsets(source.getOffsets());
+    inFile = source.getPermutation()[last];
+    whole[inFile] *= times;
+    offsets[inFile] *= times;
+    made.setSourceAttr(ParameterSourceAttr::get(
+        builder.getContext(), whole, offsets, source.getPermutation()));
+  }
+  SmallVector<int64_t> repeat(storage.getRepeat());
+  if (repeat.empty())
+    repeat.assign(type.getRank(), 1);
+  repeat[inFile] *= times;
+  made.setStorageAttr(StorageAttr::get(
+      builder.getContext(), storage.getFileType(), storage.getBits(),
+      storage.getDim(), storage.getOrder(), storage.getOffset(), repeat));
+  return made;
+}
+
+/// Reads groups of inputs as several of `unit` that share a scale. False where
+/// scales or zero points are not read from a file.
+static bool refine(nn::DequantizeOp op, int64_t unit) {
+  SmallVector<OpOperand *> operands{&op.getScalesMutable()};
+  for (OpOperand &zeros : op.getZerosMutable())
+    operands.push_back(&zeros);
+  for (OpOperand *operand : operands) {
+    auto parameter = operand->get().getDefiningOp<ParameterOp>();
+    if (!parameter || !parameter.getStorage())
+      return false;
+  }
+  SmallVector<int64_t> group(op.getGroup());
+  for (OpOperand *operand : operands) {
+    auto parameter = operand->get().getDefiningOp<ParameterOp>();
+    operand->set(repeatLast(parameter, group.back() / unit));
+    if (parameter->use_empty())
+      parameter->erase();
+  }
+  group.back() = unit;
+  op.setGroup(group);
+  return true;
+}
+
 static InFlightDiagnostic startError(nn::DequantizeOp op) {
   std::string where = toString(op->getLoc());
   InFlightDiagnostic diag = op->emitOpError();
@@ -112,8 +200,11 @@ static LogicalResult refuse(nn::DequantizeOp op, int64_t shards, int64_t size,
        << " inputs in groups of " << group
        << ", which share a scale: there are " << groups
        << " groups; degrees that fit: ";
-  llvm::interleaveComma(
-      llvm::seq<int64_t>(1, std::min<int64_t>(groups, 64) + 1), diag);
+  SmallVector<int64_t> degrees;
+  for (int64_t d = 1; d <= 64; ++d)
+    if (d <= groups || chooseUnit(op, size, group, d) != group)
+      degrees.push_back(d);
+  llvm::interleaveComma(degrees, diag);
   return diag;
 }
 
@@ -129,26 +220,32 @@ static LogicalResult refuseShort(nn::DequantizeOp op, int64_t shards,
 }
 
 LogicalResult tp::fitGroups(ModuleOp module, const Mesh &mesh) {
-  WalkResult walk = module.walk([&](nn::DequantizeOp op) {
+  SmallVector<nn::DequantizeOp> ops;
+  module.walk([&](nn::DequantizeOp op) { ops.push_back(op); });
+  for (nn::DequantizeOp op : ops) {
     Operation *weight = findWeight(op.getValues());
     ShardingAttr attr = getWeightSharding(weight);
     if (!attr)
-      return WalkResult::advance();
+      continue;
     TensorSharding sharding = attr.toSharding(mesh);
     ArrayRef<int64_t> shape =
         cast<RankedTensorType>(op.getValues().getType()).getShape();
     if (failed(checkOrdered(op, getShardCount(sharding.dims.back().axes),
                             shape.back())))
-      return WalkResult::interrupt();
+      return failure();
     for (auto [d, group] : llvm::enumerate(op.getGroup())) {
       int64_t size = shape[d], shards = getShardCount(sharding.dims[d].axes);
       if (group <= 1 || shards == 1)
         continue;
+      int64_t unit = d + 1 == shape.size()
+                         ? chooseUnit(op, size, group, shards)
+                         : group;
+      if (unit != group && refine(op, unit))
+        continue;
       if (shards > int64_t(llvm::divideCeil(size, group)))
-        return (void)refuse(op, shards, size, group), WalkResult::interrupt();
+        return refuse(op, shards, size, group);
       if (size % group != 0)
-        return (void)refuseShort(op, shards, size, group),
-               WalkResult::interrupt();
+        return refuseShort(op, shards, size, group);
       int64_t local = llvm::divideCeil(size, shards);
       if (local % group == 0 || sharding.dims[d].grain % group == 0)
         continue;
@@ -156,7 +253,6 @@ LogicalResult tp::fitGroups(ModuleOp module, const Mesh &mesh) {
       if (d + 1 == shape.size())
         alignProducers(op, size, group, mesh);
     }
-    return WalkResult::advance();
-  });
-  return failure(walk.wasInterrupted());
+  }
+  return success();
 }

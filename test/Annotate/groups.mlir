@@ -19,3 +19,19 @@ func.func @main(%x: tensor<3x10xf32>) -> tensor<3x6xf32> {
   %y = nn.linear %h, %w : (tensor<3x80xf32>, tensor<6x80xf32>) -> tensor<3x6xf32>
   return %y : tensor<3x6xf32>
 }
+
+// Two groups for four ranks: each is read as two that share a scale, and a zero
+// point. The file has scales of inputs by outputs.
+// CHECK-LABEL: func.func @smaller
+// CHECK: tp.parameter "down_proj.qweight" {{.*}} {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}]>]}
+// CHECK: tp.parameter "down_proj.scales" source <shape = [4, 6], offsets = [0, 0], permutation = [1, 0]> storage <"F16", repeat = [2, 1]> : tensor<6x4xf16>
+// CHECK: tp.parameter "down_proj.qzeros" source <shape = [4, 6], offsets = [0, 0], permutation = [1, 0]> storage <"I32", bits = 4, dim = 1, offset = 7, repeat = [2, 1]> : tensor<6x4xi8>
+// CHECK: nn.dequantize {{.*}} {group = array<i64: 1, 16>}
+func.func @smaller(%x: tensor<3x64xf32>) -> tensor<3x6xf32> {
+  %q = tp.parameter "down_proj.qweight" source <shape = [64, 6], offsets = [0, 0], permutation = [1, 0]> storage <"I32", bits = 4, dim = 0, offset = 8> : tensor<6x64xi4>
+  %s = tp.parameter "down_proj.scales" source <shape = [2, 6], offsets = [0, 0], permutation = [1, 0]> storage <"F16"> : tensor<6x2xf16>
+  %z = tp.parameter "down_proj.qzeros" source <shape = [2, 6], offsets = [0, 0], permutation = [1, 0]> storage <"I32", bits = 4, dim = 1, offset = 7> : tensor<6x2xi8>
+  %w = nn.dequantize %q, %s zeros %z {group = array<i64: 1, 32>} : (tensor<6x64xi4>, tensor<6x2xf16>, tensor<6x2xi8>) -> tensor<6x64xf32>
+  %y = nn.linear %x, %w : (tensor<3x64xf32>, tensor<6x64xf32>) -> tensor<3x6xf32>
+  return %y : tensor<3x6xf32>
+}

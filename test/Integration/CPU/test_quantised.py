@@ -57,6 +57,13 @@ def test_degrees(tmp_path, name):
     compare(folder, plain, (2, 4, 8))
 
 
+@pytest.mark.parametrize("name", ("gptq", "awq", "int4-g32-asymmetric", "fp8-blocks"))
+def test_smaller_groups(tmp_path, name):
+    """Six groups over four ranks, which are read as twelve."""
+    folder, plain = quantised.write(tmp_path, name, SEED, intermediate_size=192)
+    compare(folder, plain, (4,))
+
+
 @pytest.mark.parametrize("name", quantised.RECIPES)
 def test_recipes(tmp_path, name):
     """Inputs are rounded as the recipe says, whichever parts of them ranks have. A number that is
