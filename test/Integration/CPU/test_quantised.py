@@ -14,7 +14,7 @@ import quantised
 from safetensors.numpy import load_file, save_file
 
 import tp_mlir
-from tp_mlir import quantize
+from tp_mlir import _tools, quantize
 
 TEXT_MODEL = pathlib.Path(__file__).parents[2] / "fixtures" / "text-model"
 SEED = 20261126
@@ -105,3 +105,24 @@ def test_text(tmp_path, name, monkeypatch):
     expected = answer(plain, 1)
     assert answer(folder, 1) == expected
     assert answer(folder, 2) == expected
+
+
+@pytest.mark.parametrize("name", ("int4-g32-asymmetric", "fp8-blocks", "gptq"))
+def test_memory(tmp_path, name):
+    """What a rank has is what the file has, and what is stated: no weight is ever widened."""
+    folder, plain = quantised.write(tmp_path, name, SEED, hidden_size=512, intermediate_size=1536,
+                                    num_attention_heads=16, num_key_value_heads=4, head_dim=32)
+    prompts, program = tmp_path / "prompts.json", tmp_path / "program.tpa"
+    prompts.write_text(json.dumps([[5] * 40, [7]]))
+    recipe = ["--activations", "float"] if name == "fp8-blocks" else []
+    _tools.run("tp-compile", [folder, *recipe, "--generate", "--context", 64, "--rows", 2,
+                              "--chunk", 64, "--mesh", "tp=1", "--dtype", "f32", "-o", program])
+    (rank,) = json.loads(_tools.run(
+        "tp-run", [program, "--weights", folder, "--generate", prompts, "--max-tokens", 3,
+                   "--stats=json", "--output", tmp_path / "answers.json"]))["ranks"]
+    taken, stated = rank["peak_bytes"] - rank["scratch_bytes"], rank["stated_peak_bytes"]
+    # Memory comes in pages of 2 MiB.
+    assert abs(taken - stated) <= 0.03 * stated + (4 << 20)
+    file = (folder / "model.safetensors").stat().st_size
+    assert rank["parameter_bytes"] <= 1.05 * file + (4 << 20)
+    assert rank["scratch_bytes"] <= 0.25 * (plain / "model.safetensors").stat().st_size
