@@ -39,16 +39,25 @@ struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
     for (nn::ExpertsOp op : experts)
       if (failed(convert(op)))
         return signalPassFailure();
-    for (nn::DequantizeOp op : weights) {
-      FailureOr<bool> isRounded = round(op);
-      if (failed(isRounded) || (!*isRounded && failed(convert(op))))
+    // Layers find their weights as they were.
+    SmallVector<nn::DequantizeOp> activations;
+    llvm::erase_if(weights, [&](nn::DequantizeOp op) {
+      bool isRounded = op.getValues().getDefiningOp<nn::QuantizeOp>();
+      if (isRounded)
+        activations.push_back(op);
+      return isRounded;
+    });
+    for (nn::DequantizeOp op : activations)
+      if (failed(round(op)))
         return signalPassFailure();
-    }
+    for (nn::DequantizeOp op : weights)
+      if (failed(convert(op)))
+        return signalPassFailure();
     if (failed(checkTypes()))
       signalPassFailure();
   }
 
-  FailureOr<bool> round(nn::DequantizeOp op);
+  LogicalResult round(nn::DequantizeOp op);
   LogicalResult convert(nn::DequantizeOp op);
   LogicalResult convert(nn::ExpertsOp op);
   LogicalResult checkTypes();
@@ -119,23 +128,36 @@ LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
   return success();
 }
 
-/// Activations are rounded to their elements and remain numbers. Returns
-/// whether these are activations.
-FailureOr<bool> StoreQuantizedPass::round(nn::DequantizeOp op) {
+/// Whether each output of a layer, or all of them, have one scale.
+static bool hasRowScales(nn::LinearOp op) {
+  auto weight = op.getWeight().getDefiningOp<nn::DequantizeOp>();
+  return weight && !weight.getGroups() && weight.getGroup().back() == 0;
+}
+
+/// Activations are rounded to their elements and remain numbers.
+LogicalResult StoreQuantizedPass::round(nn::DequantizeOp op) {
   auto quantize = op.getValues().getDefiningOp<nn::QuantizeOp>();
-  if (!quantize)
-    return false;
   if (op.getScales() != quantize.getScales() || op.getZeros() ||
       op.getGroups() || op.getGroup() != quantize.getGroup())
     return op.emitOpError("expected the scales and groups of the nn.quantize "
-                          "that makes its values"),
-           failure();
-  OpBuilder builder(op);
-  op.getResult().replaceAllUsesWith(nn::round(builder, quantize));
+                          "that makes its values");
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    auto linear = dyn_cast<nn::LinearOp>(user);
+    if (!linear || !nn::hasTokenScales(quantize) || !hasRowScales(linear))
+      continue;
+    OpBuilder builder(linear);
+    linear.getResult().replaceAllUsesWith(
+        nn::multiplyElements(builder, linear, quantize));
+    linear.erase();
+  }
+  if (!op->use_empty()) {
+    OpBuilder builder(op);
+    op.getResult().replaceAllUsesWith(nn::round(builder, quantize));
+  }
   op.erase();
   if (quantize->use_empty())
     quantize->erase();
-  return true;
+  return success();
 }
 
 LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {

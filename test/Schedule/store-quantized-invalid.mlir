@@ -25,3 +25,13 @@ func.func @left() -> tensor<4x8xi4> {
   %q = tp.parameter "o.weight" storage <"I32", bits = 4, dim = 1> : tensor<4x8xi4>
   return %q : tensor<4x8xi4>
 }
+
+// -----
+
+func.func @scales(%x: tensor<8x64xf32>, %other: tensor<8x1xf32>) -> tensor<8x64xf32> {
+  %s = nn.activation_scales %x {element = i8, group = 0} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  %q = nn.quantize %x, %s {group = array<i64: 1, 0>} : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xi8>
+  // expected-error @below {{expected the scales and groups of the nn.quantize that makes its values}}
+  %y = nn.dequantize %q, %other {group = array<i64: 1, 0>} : (tensor<8x64xi8>, tensor<8x1xf32>) -> tensor<8x64xf32>
+  return %y : tensor<8x64xf32>
+}

@@ -152,7 +152,11 @@ def StoreQuantized : Pass<"tp-store-quantized", "::mlir::func::FuncOp"> {
     |---|---|
     | the weight of `nn.linear` | `nn.quantized_linear`, which a library computes from the bytes |
     | the matrices of `nn.experts`, all of one kind | `nn.quantized_experts`, likewise |
+    | the weight of `nn.linear`, with a scale of each output, whose input `nn.quantize` has rounded by a scale of each token | the same on the input's elements, as numbers in bf16, whose products are scaled |
     | anything else | loops that unpack all of the weight in each step, with a warning |
+
+    Inputs that are rounded by groups become numbers: `nn.quantize` and the
+    `nn.dequantize` behind it are one expression.
 
     At its end no tensor has elements of fewer than eight bits, booleans apart,
     nor floats of eight: an error names what has.

@@ -117,3 +117,35 @@ func.func @storage_repeat_zero() {
   %0 = tp.parameter "w" storage <"F32", repeat = [0]> : tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @element(%x: tensor<8x64xf32>) -> tensor<8x1xf32> {
+  // expected-error @below {{expected element to be i8, f8E4M3FN or f8E5M2, got 'i4'}}
+  %s = nn.activation_scales %x {element = i4, group = 0} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  return %s : tensor<8x1xf32>
+}
+
+// -----
+
+func.func @negative(%x: tensor<8x64xf32>) -> tensor<8x1xf32> {
+  // expected-error @below {{expected a group size of at least 0, got -1}}
+  %s = nn.activation_scales %x {element = i8, group = -1} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  return %s : tensor<8x1xf32>
+}
+
+// -----
+
+func.func @bound(%x: tensor<8x64xf32>) -> tensor<8x1xf32> {
+  // expected-error @below {{expected bound to be a finite number of at least 0}}
+  %s = nn.activation_scales %x {bound = -1.0 : f64, element = i8, group = 0} : (tensor<8x64xf32>) -> tensor<8x1xf32>
+  return %s : tensor<8x1xf32>
+}
+
+// -----
+
+func.func @quantize(%x: tensor<8x64xf32>, %s: tensor<8x2xf32>) -> tensor<8x64xi8> {
+  // expected-error @below {{expected scales of shape [8, 1], got [8, 2]}}
+  %q = nn.quantize %x, %s {group = array<i64: 1, 0>} : (tensor<8x64xf32>, tensor<8x2xf32>) -> tensor<8x64xi8>
+  return %q : tensor<8x64xi8>
+}

@@ -344,6 +344,37 @@ mapRounded(Emitter &emitter, QuantizeOp op, RankedTensorType type,
       });
 }
 
+bool tp::nn::hasTokenScales(QuantizeOp op) {
+  return op.getGroup().back() == 0;
+}
+
+Value tp::nn::multiplyElements(OpBuilder &builder, LinearOp linear,
+                               QuantizeOp op) {
+  Emitter emitter(builder, linear.getLoc(), builder.getF32Type());
+  RankedTensorType result = typeOf(linear.getResult());
+  Value elements = mapRounded(
+      emitter, op,
+      RankedTensorType::get(shapeOf(op.getInput()), builder.getBF16Type()),
+      [](Scalar &, Value value, Value) { return value; });
+  Value products =
+      LinearOp::create(builder, linear.getLoc(),
+                       emitter.wideType(result.getShape()), elements,
+                       linear.getWeight(), /*bias=*/Value());
+  unsigned rank = result.getRank();
+  SmallVector<Operand> operands{{products, emitter.loops(rank)}};
+  if (linear.getBias())
+    operands.push_back({linear.getBias(), {emitter.loops(rank).back()}});
+  return emitter.map(result, operands, [&](Scalar &e, ValueRange v) {
+    SmallVector<Value> index;
+    for (unsigned d = 0; d < rank; ++d)
+      index.push_back(e.index(d));
+    Value scale = tensor::ExtractOp::create(
+        e.b, op.getScales(), getGroupOf(e, op.getGroup(), index));
+    Value value = e.mul(v[0], scale);
+    return v.size() > 1 ? e.add(value, v[1]) : value;
+  });
+}
+
 Value tp::nn::buildRounded(Emitter &emitter, QuantizeOp op) {
   return mapRounded(
       emitter, op,

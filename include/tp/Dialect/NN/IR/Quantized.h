@@ -30,6 +30,15 @@ bool isStoredInBytes(mlir::Type element);
 mlir::Value unpack(mlir::OpBuilder &builder, DequantizeOp op,
                    mlir::Value bytes);
 
+/// Whether each token, or all of them, have one scale.
+bool hasTokenScales(QuantizeOp op);
+
+/// The product of what `op`, which has such scales, makes of `linear`'s input:
+/// elements are multiplied as numbers in bf16, which has the bits for all of
+/// them, and the products are scaled.
+mlir::Value multiplyElements(mlir::OpBuilder &builder, LinearOp linear,
+                             QuantizeOp op);
+
 /// What nn.dequantize makes of `op` by its own scales and groups, as loops that
 /// round each number.
 mlir::Value round(mlir::OpBuilder &builder, QuantizeOp op);
