@@ -91,9 +91,8 @@ static constexpr int64_t smallestGroup = 16;
 static bool hasGroupedInput(nn::DequantizeOp weight) {
   return llvm::any_of(weight->getUsers(), [](Operation *user) {
     auto linear = dyn_cast<nn::LinearOp>(user);
-    auto rounded = linear
-                       ? linear.getInput().getDefiningOp<nn::DequantizeOp>()
-                       : nn::DequantizeOp();
+    auto rounded = linear ? linear.getInput().getDefiningOp<nn::DequantizeOp>()
+                          : nn::DequantizeOp();
     return rounded && rounded.getGroup().back() > 1;
   });
 }
@@ -237,9 +236,8 @@ LogicalResult tp::fitGroups(ModuleOp module, const Mesh &mesh) {
       int64_t size = shape[d], shards = getShardCount(sharding.dims[d].axes);
       if (group <= 1 || shards == 1)
         continue;
-      int64_t unit = d + 1 == shape.size()
-                         ? chooseUnit(op, size, group, shards)
-                         : group;
+      int64_t unit =
+          d + 1 == shape.size() ? chooseUnit(op, size, group, shards) : group;
       if (unit != group && refine(op, unit))
         continue;
       if (shards > int64_t(llvm::divideCeil(size, group)))

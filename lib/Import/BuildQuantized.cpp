@@ -351,7 +351,7 @@ Value ModelBuilder::roundInput(StringRef path, Value x,
       for (StringRef suffix : {"input_scale", "activation_scale"})
         if (scheme->format == Format::Block || suffix == "input_scale")
           names.push_back(
-            (name.drop_back(weightSuffix.size()) + "." + suffix).str());
+              (name.drop_back(weightSuffix.size()) + "." + suffix).str());
     StringRef type = "F32";
     for (const std::string &name : names)
       if (const CheckpointTensor *tensor = find(name, {}))
@@ -359,20 +359,19 @@ Value ModelBuilder::roundInput(StringRef path, Value x,
     auto storage =
         StorageAttr::get(builder.getContext(), builder.getStringAttr(type), 0,
                          0, ArrayRef<int64_t>(), 0, ArrayRef<int64_t>());
-    scales = parameter(names, scaleShape, nullptr, builder.getF32Type(),
-                       storage);
+    scales =
+        parameter(names, scaleShape, nullptr, builder.getF32Type(), storage);
   } else {
     bool isWhole = how.group == 0 || how.group >= k;
     group.back() = isWhole ? 0 : how.group;
     scaleShape.back() = isWhole ? 1 : int64_t(llvm::divideCeil(k, how.group));
     scales = nn::ActivationScalesOp::create(
-        builder, loc,
-        RankedTensorType::get(scaleShape, builder.getF32Type()), x, element,
-        group.back(), FloatAttr());
+        builder, loc, RankedTensorType::get(scaleShape, builder.getF32Type()),
+        x, element, group.back(), FloatAttr());
   }
-  Value values =
-      nn::QuantizeOp::create(builder, loc, RankedTensorType::get(sizes, element),
-                             x, scales, builder.getDenseI64ArrayAttr(group));
+  Value values = nn::QuantizeOp::create(
+      builder, loc, RankedTensorType::get(sizes, element), x, scales,
+      builder.getDenseI64ArrayAttr(group));
   return nn::DequantizeOp::create(
       builder, loc, RankedTensorType::get(sizes, builder.getF32Type()), values,
       scales, Value(), Value(), builder.getDenseI64ArrayAttr(group));

@@ -134,8 +134,7 @@ static FailureOr<std::string> readAll(Location loc,
   std::string path = (checkpoint.getDirectory() + "/" + tensor.file).str();
   llvm::Expected<CheckpointFile> file = CheckpointFile::open(path);
   std::string bytes(tensor.end - tensor.begin, '\0');
-  llvm::Error error = file ? file->read(tensor.begin, bytes)
-                           : file.takeError();
+  llvm::Error error = file ? file->read(tensor.begin, bytes) : file.takeError();
   if (!error)
     return bytes;
   return emitError(loc) << path << ": cannot read tensor " << quoted(name)
@@ -195,8 +194,7 @@ static LogicalResult addZeroBiases(Location loc, const Checkpoint &checkpoint,
 
 FailureOr<SmallVector<std::string>>
 getUnreadQuantized(Location loc, const ModelConfig &config,
-                   const Checkpoint &checkpoint,
-                   const ImportOptions &options) {
+                   const Checkpoint &checkpoint, const ImportOptions &options) {
   SmallVector<std::string> patterns;
   if (!config.quantization)
     return patterns;

@@ -46,9 +46,8 @@ ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
       numLayers(runs.back().end()), lastLogits(options.lastLogits),
       trains(options.train.has_value()),
       drops(trains && options.train->dropout != TrainOptions::Dropout::Off),
-      floatActivations(options.floatActivations),
-      runs(runs), builder(context), checkpoint(checkpoint),
-      elementType(getElementType(context, dtype)) {
+      floatActivations(options.floatActivations), runs(runs), builder(context),
+      checkpoint(checkpoint), elementType(getElementType(context, dtype)) {
   Location loc = NameLoc::get(builder.getStringAttr(config.architecture));
   module = ModuleOp::create(loc);
 }

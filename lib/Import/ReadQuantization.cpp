@@ -114,8 +114,8 @@ ActivationScheme Reader::readActivations(ObjectReader &input) {
                              Twine(strategy) + "\"");
   }
   if (!scheme.isStatic && !isDynamic)
-    refuse("dynamic", "expected true of strategy \"" + Twine(strategy) +
-                          "\", got false");
+    refuse("dynamic",
+           "expected true of strategy \"" + Twine(strategy) + "\", got false");
   input.require("scale_dtype", nullptr,
                 "scales of a type of their own are not supported");
   input.ignore({"observer", "observer_kwargs", "block_structure", "actorder",

@@ -461,13 +461,13 @@ Status GemmEngine::Impl::runSplit(WorkerContext &context, const Rows &rows,
   const QuantizedLoops &loops = quantizedLoops();
   const QuantizedWeight &w = *call.quantized;
   int64_t count = rows.count, block = alignUp(n * rows.k * 2, 64);
-  TPRT_ASSIGN(auto scratch, context.weights.get(
-                                2 * block + (n + loops.scratch(w)) * 4));
+  TPRT_ASSIGN(auto scratch,
+              context.weights.get(2 * block + (n + loops.scratch(w)) * 4));
   char *high = static_cast<char *>(scratch), *low = high + block;
   auto *scale = reinterpret_cast<float *>(low + block);
   loops.split(w, column, n, high, low, scale, scale + n);
-  Product &product =
-      innerProduct(context, {rows.compute, n, count, rows.k, true}, rows.layout);
+  Product &product = innerProduct(
+      context, {rows.compute, n, count, rows.k, true}, rows.layout);
   TPRT_ASSIGN(auto both, context.transposed.get(2 * n * count * 4));
   auto *sums = static_cast<float *>(both), *rest = sums + n * count;
   TPRT_TRY(execute(context, product, high, rows.packed, sums));

@@ -12,11 +12,13 @@
 
 using namespace tprt;
 
-int32_t HostFunctions::quantized_gemm(
-    tprt_rank *rank, int32_t id, int64_t rows, const void *x, int64_t xStride,
-    const void *values, const void *scales, const void *zeros,
-    const void *groups, const void *outerScale, const void *bias,
-    const void *residual, void *y, int64_t yStride) {
+int32_t HostFunctions::quantized_gemm(tprt_rank *rank, int32_t id, int64_t rows,
+                                      const void *x, int64_t xStride,
+                                      const void *values, const void *scales,
+                                      const void *zeros, const void *groups,
+                                      const void *outerScale, const void *bias,
+                                      const void *residual, void *y,
+                                      int64_t yStride) {
   auto &host = *static_cast<HostRank *>(rank);
   return host.traced(Timeline::Kind::Gemm, id, host.layer, [&]() -> Status {
     const auto &gemms = host.manifest.gemms;

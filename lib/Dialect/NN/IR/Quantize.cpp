@@ -85,13 +85,12 @@ static Value fillRows(Emitter &emitter, Value rows, int64_t size) {
     for (unsigned d = 0; d < rank; ++d)
       index.push_back(e.index(d));
     Type type = e.b.getIndexType();
-    Value isPresent =
-        arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult, index.back(),
-                              e.integer(present, type));
-    index.back() = arith::MinUIOp::create(e.b, index.back(),
-                                          e.integer(present - 1, type));
-    Value value = e.convert(tensor::ExtractOp::create(e.b, rows, index),
-                            e.wide);
+    Value isPresent = arith::CmpIOp::create(
+        e.b, arith::CmpIPredicate::ult, index.back(), e.integer(present, type));
+    index.back() =
+        arith::MinUIOp::create(e.b, index.back(), e.integer(present - 1, type));
+    Value value =
+        e.convert(tensor::ExtractOp::create(e.b, rows, index), e.wide);
     return e.select(isPresent, value, e.number(0));
   });
 }
@@ -121,8 +120,8 @@ ActivationScalesOp::decompose(OpBuilder &builder) {
       type, {{maxima, emitter.loops(rank)}}, [&](Scalar &e, ValueRange v) {
         Value value = v[0];
         if (std::optional<APFloat> bound = getBound())
-          value = arith::MinimumFOp::create(
-              e.b, value, e.number(bound->convertToDouble()));
+          value = arith::MinimumFOp::create(e.b, value,
+                                            e.number(bound->convertToDouble()));
         return e.div(value, e.number(largest));
       })};
 }

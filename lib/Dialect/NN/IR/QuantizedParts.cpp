@@ -288,9 +288,9 @@ Value tp::nn::buildDequantized(Emitter &emitter,
 //===----------------------------------------------------------------------===//
 
 double tp::nn::getLargest(Type element) {
-  return element.isInteger(8)              ? 127
-         : isa<Float8E5M2Type>(element)    ? 57344
-                                           : 448;
+  return element.isInteger(8)           ? 127
+         : isa<Float8E5M2Type>(element) ? 57344
+                                        : 448;
 }
 
 /// The nearest number of a float type with so many bits of mantissa, whose
@@ -300,10 +300,9 @@ static Value roundToFloat(Scalar &e, Value value, int mantissa, int least) {
   // The power of two below the magnitude, and the step between neighbours.
   Value bits = arith::BitcastOp::create(e.b, i32, value);
   Value power = arith::BitcastOp::create(
-      e.b, f32,
-      arith::AndIOp::create(e.b, bits, e.integer(0x7F800000, i32)));
-  power = arith::MaximumFOp::create(e.b, power,
-                                    e.number(std::ldexp(1.0, least)));
+      e.b, f32, arith::AndIOp::create(e.b, bits, e.integer(0x7F800000, i32)));
+  power =
+      arith::MaximumFOp::create(e.b, power, e.number(std::ldexp(1.0, least)));
   Value step = e.mul(power, e.number(std::ldexp(1.0, -mantissa)));
   return e.mul(math::RoundEvenOp::create(e.b, e.div(value, step)), step);
 }
@@ -312,8 +311,8 @@ static Value roundToFloat(Scalar &e, Value value, int mantissa, int least) {
 static Value roundTo(Scalar &e, Value value, Value scale, Type element) {
   Value zero = e.number(0), largest = e.number(getLargest(element));
   Value smallest = e.number(-getLargest(element));
-  Value isZero = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, scale,
-                                       zero);
+  Value isZero =
+      arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, scale, zero);
   value = e.div(value, e.select(isZero, e.number(1), scale));
   value = arith::MinimumFOp::create(
       e.b, arith::MaximumFOp::create(e.b, value, smallest), largest);
@@ -344,9 +343,7 @@ mapRounded(Emitter &emitter, QuantizeOp op, RankedTensorType type,
       });
 }
 
-bool tp::nn::hasTokenScales(QuantizeOp op) {
-  return op.getGroup().back() == 0;
-}
+bool tp::nn::hasTokenScales(QuantizeOp op) { return op.getGroup().back() == 0; }
 
 Value tp::nn::multiplyElements(OpBuilder &builder, LinearOp linear,
                                QuantizeOp op) {
@@ -356,10 +353,9 @@ Value tp::nn::multiplyElements(OpBuilder &builder, LinearOp linear,
       emitter, op,
       RankedTensorType::get(shapeOf(op.getInput()), builder.getBF16Type()),
       [](Scalar &, Value value, Value) { return value; });
-  Value products =
-      LinearOp::create(builder, linear.getLoc(),
-                       emitter.wideType(result.getShape()), elements,
-                       linear.getWeight(), /*bias=*/Value());
+  Value products = LinearOp::create(
+      builder, linear.getLoc(), emitter.wideType(result.getShape()), elements,
+      linear.getWeight(), /*bias=*/Value());
   unsigned rank = result.getRank();
   SmallVector<Operand> operands{{products, emitter.loops(rank)}};
   if (linear.getBias())
@@ -377,8 +373,7 @@ Value tp::nn::multiplyElements(OpBuilder &builder, LinearOp linear,
 
 Value tp::nn::buildRounded(Emitter &emitter, QuantizeOp op) {
   return mapRounded(
-      emitter, op,
-      RankedTensorType::get(shapeOf(op.getInput()), emitter.wide),
+      emitter, op, RankedTensorType::get(shapeOf(op.getInput()), emitter.wide),
       [](Scalar &e, Value value, Value scale) { return e.mul(value, scale); });
 }
 
