@@ -172,6 +172,12 @@ LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
   FailureOr<Value> bytes = store(op);
   if (failed(bytes))
     return failure();
+  // The loader checks the numbers of groups.
+  if (Value groups = op.getGroups())
+    if (auto parameter = groups.getDefiningOp<ParameterOp>())
+      parameter->setAttr(integerEndAttrName,
+                         OpBuilder(op).getI64IntegerAttr(
+                             typeOf(op.getScales()).getShape().back()));
   Type element = typeOf(op.getValues()).getElementType();
   for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
     auto linear = dyn_cast<nn::LinearOp>(user);

@@ -129,7 +129,7 @@ enum class ScaleType : int;
 /// the unpacked tensor.
 struct Storage {
   std::string type; ///< of the file's tensor, as safetensors names it
-  /// What lies in memory, in rows of whole bytes; none: elements of the
+  /// The elements that lie in memory, in rows of whole bytes; none: those of the
   /// parameter's type.
   std::optional<QuantizedType> element;
   bool isNibble = false; ///< two elements to a byte
@@ -137,6 +137,7 @@ struct Storage {
   int64_t dim = 0;
   std::vector<int64_t> order; ///< of a word's elements; empty: as they come
   int64_t offset = 0;         ///< what a number in the file has too much
+  int64_t end = 0; ///< integers are less, and at least 0; 0: they may be any
   /// Per dimension, for how many elements one of the file stands; empty: one.
   std::vector<int64_t> repeat;
 
@@ -176,7 +177,8 @@ struct Parameter {
     Shape shape = storage ? storage->fileShape(sourceShape) : sourceShape;
     return {shape.begin() + isStack(), shape.end()};
   }
-  /// What `count` rows of the first dimension take in memory; all: -1.
+  /// Returns the bytes that `count` rows of the first dimension take in memory;
+  /// -1 stands for all rows.
   int64_t localBytes(int64_t count = -1) const;
 };
 
@@ -262,7 +264,7 @@ struct Experts {
   int64_t rows, experts, k, f, n;
   tprt_type type;
   Gemm::Activation activation;
-  /// Of quantized_experts: gate and up, and down.
+  /// quantized_experts has these: gate's and up's, and down's.
   std::optional<QuantizedGemm> quantized, quantizedDown;
 };
 

@@ -45,6 +45,8 @@ inline Storage parseStorage(const Cursor &cursor, size_t rank) {
         cursor["order"].permutation(s.elementsPerWord(), "items", "element");
   if (cursor.has("offset"))
     s.offset = cursor["offset"].integer(-256, 256);
+  if (cursor.has("end"))
+    s.end = cursor["end"].integer(1, kMaxSize);
   if (cursor.has("repeat")) {
     s.repeat = cursor["repeat"].shape();
     if (s.repeat.size() != rank)

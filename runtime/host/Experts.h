@@ -24,7 +24,7 @@ struct ExpertsCall {
   const char *gate, *up, *down;
   const int32_t *inside; ///< null: all of the width
   char *out;
-  /// Of gate, up and down that are quantised; zeros may be null.
+  /// Gate, up and down have these where they are quantised; zeros may be null.
   struct {
     const void *scales = nullptr, *zeros = nullptr;
   } quantized[3] = {};

@@ -35,8 +35,8 @@ struct Axis {
   int64_t file;   ///< which dimension of the file it is
 };
 
-/// What scales are where nothing says it, and what values are times that: of
-/// about the deviation that other weights are made up with.
+/// Scales that are made up, with which made-up values have about the deviation
+/// that other weights are made up with.
 constexpr float kMadeUpScale = 1.0f / 128;
 
 class Loader {
@@ -193,7 +193,7 @@ void Loader::makeUp(const Index &index, int64_t count, int32_t *numbers,
 /// Whether it may lie in memory as what it is.
 static bool fits(int64_t number, const Storage &storage, tprt_type type) {
   if (type == TPRT_I32)
-    return true;
+    return storage.end == 0 || (number >= 0 && number < storage.end);
   if (!storage.element)
     return number >= -128 && number <= 127;
   switch (*storage.element) {

@@ -16,11 +16,11 @@
 
 namespace tprt {
 
-/// Where the elements of an instance of a parameter with storage come from.
+/// An instance of a parameter with storage, and the source of its elements.
 struct StoredSource {
   const Parameter &parameter;
   std::string name;
-  /// Of a stack one for each position; null: they are made up from `seed`.
+  /// A stack has one for each position; null: they are made up from `seed`.
   const std::vector<LocatedTensor> *tensors;
   uint64_t seed;
 };

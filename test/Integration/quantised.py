@@ -292,7 +292,8 @@ def read(path):
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header, tensors = json.loads(data[8:8 + length]), {}
-    types = {"F32": "<f4", "I32": "<i4", "I64": "<i8", "F8_E4M3": "u1", "BF16": "<u2"}
+    types = {"F32": "<f4", "I32": "<i4", "I64": "<i8", "F8_E4M3": "u1", "BF16": "<u2",
+             "F16": "<f2"}
     for name, entry in header.items():
         if name == "__metadata__":
             continue

@@ -216,6 +216,8 @@ static void describeStorage(json::Object &result, ParameterOp op,
     fields["order"] = getShape(storage.getOrder());
   if (storage.getOffset())
     fields["offset"] = storage.getOffset();
+  if (auto end = op->getAttrOfType<IntegerAttr>(integerEndAttrName))
+    fields["end"] = end.getInt();
   if (!storage.getRepeat().empty())
     fields["repeat"] = getShape(storage.getRepeat());
   result["storage"] = std::move(fields);

@@ -114,6 +114,7 @@ constexpr Row rows[] = {
     {"tp.value_id", OnOperation, is<IntegerAttr>, "an integer"},
     {"tp.global_type", OnParameter | OnState | onValue, isTensorType,
      "a ranked tensor type"},
+    {integerEndAttrName, OnParameter, is<IntegerAttr>, "an integer"},
     {storedTypeAttrName, OnParameter, isTensorType, "a ranked tensor type"},
     {"tp.rule", OnOperation, is<RuleAttr>, "a #tp.rule"},
     {"tp.partial", OnParameter, is<AxisListAttr>, "a #tp<axes>"},

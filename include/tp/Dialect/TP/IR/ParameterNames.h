@@ -65,6 +65,10 @@ NameRange getNames(ParameterOp op);
 /// then those of its alternatives. None of any other operation.
 llvm::SmallVector<NameRange, 2> getAllNames(mlir::Operation *op);
 
+/// On a parameter of integers that name something: IntegerAttr, how many of it
+/// there are.
+inline constexpr llvm::StringLiteral integerEndAttrName = "tp.integer_end";
+
 /// A parameter's tensor of all ranks, whose elements are those of its values
 /// even where it has become bytes.
 mlir::RankedTensorType getUnpackedType(ParameterOp op);
