@@ -113,12 +113,18 @@ private:
   /// Whether a built-in plan names every axis of the mesh: then one that it
   /// names besides is of one rank.
   bool knowsAllAxes() const;
+  SmallVector<StringRef> getPlanAxes() const;
+  LogicalResult refuseAxis(const PlanRule &rule, const Target &target,
+                           StringRef name);
   LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
                         const Target &target, unsigned index, DimSharding &out);
   LogicalResult checkGeneration(ModuleOp module);
   /// Keep what rules with "kept" match and the derivative computes again.
   void keepMatched(ModuleOp module);
-  LogicalResult checkMatched(ModuleOp module);
+  LogicalResult checkMatched();
+  void warnOfPatterns(const PlanRule &rule);
+  SmallVector<std::string> getNearest(const PlanRule &rule,
+                                      StringRef pattern) const;
   void reportUnnamed(ModuleOp module);
   /// No more shards than elements, now that the head counts have had their say.
   LogicalResult checkSizes();
@@ -322,6 +328,36 @@ bool Annotator::knowsAllAxes() const {
          });
 }
 
+/// The axes that rules of the plan name, each once.
+SmallVector<StringRef> Annotator::getPlanAxes() const {
+  SmallVector<StringRef> names;
+  for (const PlanRule &rule : plan.rules)
+    for (const PlanDim &dim : rule.dims)
+      for (const PlanAxis &axis : dim.axes)
+        if (!llvm::is_contained(names, axis.name))
+          names.push_back(axis.name);
+  llvm::sort(names);
+  return names;
+}
+
+/// A rule names an axis that the mesh does not have. A plan of ours is known by
+/// all of its axes; of a file, the rule is what is to be mended.
+LogicalResult Annotator::refuseAxis(const PlanRule &rule, const Target &target,
+                                    StringRef name) {
+  auto quoted = [](StringRef axis) { return ("\"" + axis + "\"").str(); };
+  std::string known = llvm::join(llvm::map_range(mesh.getAxes(),
+                                                 [&](const Mesh::Axis &axis) {
+                                                   return quoted(axis.name);
+                                                 }),
+                                 ", ");
+  if (!plan.isBuiltin)
+    return error(rule, &target) << "expected an axis of the mesh (" << known
+                                << "), got " << quoted(name);
+  std::string all = llvm::join(llvm::map_range(getPlanAxes(), quoted), " and ");
+  return error(rule, &target)
+         << "shards over axes " << all << ", and the mesh has " << known;
+}
+
 LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
                                  const Target &target, unsigned index,
                                  DimSharding &out) {
@@ -330,14 +366,8 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
     std::optional<unsigned> found = mesh.findAxis(axis.name);
     if (!found && knowsAllAxes())
       continue;
-    if (!found) {
-      SmallVector<std::string> names;
-      for (const Mesh::Axis &known : mesh.getAxes())
-        names.push_back("\"" + known.name + "\"");
-      return error(rule, &target)
-             << "expected an axis of the mesh (" << llvm::join(names, ", ")
-             << "), got \"" << axis.name << "\"";
-    }
+    if (!found)
+      return refuseAxis(rule, target, axis.name);
     int64_t whole = mesh.getAxis(*found).size;
     AxisRef ref{*found, axis.pre, axis.size == 0 ? whole : axis.size};
     if (ref.pre > whole || ref.size > whole ||
@@ -365,6 +395,8 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
     if (size % d == 0)
       degrees.push_back(d);
   llvm::interleaveComma(degrees, diag);
+  if (rule.even == "batch")
+    diag << "; --batch of tp-import and tp-compile sets it";
   return diag;
 }
 
@@ -432,44 +464,73 @@ LogicalResult Annotator::checkGeneration(ModuleOp module) {
   return success();
 }
 
-LogicalResult Annotator::checkMatched(ModuleOp module) {
+/// The names of what the rule could match that come closest to a pattern: three
+/// at most.
+SmallVector<std::string> Annotator::getNearest(const PlanRule &rule,
+                                               StringRef pattern) const {
+  std::string bare = pattern.str();
+  llvm::erase(bare, '*');
+  SmallVector<std::pair<unsigned, std::string>> near;
+  auto add = [&](const std::string &name) {
+    std::pair<unsigned, std::string> entry{StringRef(name).edit_distance(bare),
+                                           name};
+    if (!name.empty() && !llvm::is_contained(near, entry))
+      near.push_back(entry);
+  };
+  for (const Target &target : targets)
+    if (target.kind == rule.kind)
+      llvm::for_each(target.names, add);
+  if (rule.kind == PlanRule::Kind::Kept)
+    llvm::for_each(notKept, add);
+  llvm::sort(near);
+  near.truncate(std::min<size_t>(near.size(), 3));
+  return llvm::map_to_vector(near, [](auto &entry) { return entry.second; });
+}
+
+LogicalResult Annotator::checkMatched() {
   for (auto [rule, count] : llvm::zip_equal(plan.rules, matches)) {
-    if (count > 0 || rule.optional ||
+    if (rule.optional ||
         (!rule.whenAxis.empty() && !mesh.findAxis(rule.whenAxis)))
       continue;
+    if (count > 0) {
+      warnOfPatterns(rule);
+      continue;
+    }
     InFlightDiagnostic diag = error(rule, nullptr);
     diag << "matched nothing: '" << llvm::join(rule.patterns, "', '") << "'";
-    // The names of that kind that come closest.
-    std::string bare = rule.patterns.front();
-    llvm::erase(bare, '*');
-    SmallVector<std::pair<unsigned, std::string>> near;
-    auto add = [&](const std::string &name) {
-      std::pair<unsigned, std::string> entry{
-          StringRef(name).edit_distance(bare), name};
-      if (!name.empty() && !llvm::is_contained(near, entry))
-        near.push_back(entry);
-    };
-    for (const Target &target : targets)
-      if (target.kind == rule.kind)
-        llvm::for_each(target.names, add);
-    if (rule.kind == PlanRule::Kind::Kept)
-      llvm::for_each(notKept, add);
-    llvm::sort(near);
-    if (near.size() > 3)
-      near.resize(3);
+    SmallVector<std::string> near = getNearest(rule, rule.patterns.front());
     if (near.empty() && rule.kind == PlanRule::Kind::Kept)
       return diag << "; the program has no derivative of repeated layers, for "
                      "which something would be kept: expected one of training "
                      "(--train adamw or sgd)";
     if (near.empty())
       return diag << "; the program has nothing of that kind";
-    diag << "; the nearest names are ";
-    llvm::interleaveComma(near, diag, [&](const auto &entry) {
-      diag << "'" << entry.second << "'";
-    });
-    return diag;
+    return diag << "; the nearest names are '" << llvm::join(near, "', '")
+                << "'";
   }
   return success();
+}
+
+/// One of several patterns may be for another model, or misspelt.
+void Annotator::warnOfPatterns(const PlanRule &rule) {
+  if (plan.isBuiltin || rule.patterns.size() < 2)
+    return;
+  for (const std::string &pattern : rule.patterns) {
+    PlanRule alone = rule;
+    alone.patterns = {pattern};
+    if (llvm::any_of(targets, [&](const Target &target) {
+          return isMatch(alone, target);
+        }))
+      continue;
+    SmallVector<std::string> near = getNearest(rule, pattern);
+    Location loc = FileLineColLoc::get(meshOp.getContext(), plan.name,
+                                       rule.place.line, rule.place.column);
+    InFlightDiagnostic diag = emitWarning(loc);
+    diag << "plan '" << plan.name << "': " << rule.path << ": '" << pattern
+         << "' matched nothing, unlike others of the list; the nearest names "
+            "are '"
+         << llvm::join(near, "', '") << "'";
+  }
 }
 
 /// What is declared of the state that an argument or result is.
@@ -540,7 +601,7 @@ LogicalResult Annotator::run(ModuleOp module) {
         !llvm::is_contained(unnamed, target.names.front()))
       unnamed.push_back(target.names.front());
   }
-  if (failed(checkMatched(module)))
+  if (failed(checkMatched()))
     return failure();
   bool shouldSplit = plan.isBuiltin && plan.name != "replicated";
   if (shouldSplit && !anySplit && !wasAnnotated && mesh.getNumRanks() > 1)

@@ -10,6 +10,7 @@
 
 #include "Plan.h"
 #include "BuiltinPlans.h"
+#include "tp/Annotate/PlanNames.h"
 #include "tp/Support/JsonNesting.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -329,6 +330,15 @@ bool tp::isPlanFile(StringRef nameOrFile) {
   return nameOrFile.ends_with(".json");
 }
 
+std::string tp::checkPlanName(StringRef nameOrFile) {
+  if (isPlanFile(nameOrFile) || getBuiltinPlan(nameOrFile))
+    return "";
+  return ("unknown plan '" + nameOrFile +
+          "'; known are megatron, megatron-sp, expert, expert-sp, replicated, "
+          "and files that end in .json")
+      .str();
+}
+
 Expected<Plan> tp::loadPlan(StringRef nameOrFile, TextPlace &wrong) {
   if (isPlanFile(nameOrFile)) {
     auto buffer = MemoryBuffer::getFile(
@@ -339,13 +349,9 @@ Expected<Plan> tp::loadPlan(StringRef nameOrFile, TextPlace &wrong) {
                                buffer.getError().message());
     return Parser((*buffer)->getBuffer(), nameOrFile, wrong).parse();
   }
-  std::optional<std::string> text = getBuiltinPlan(nameOrFile);
-  if (!text)
-    return createStringError(
-        "unknown plan '" + nameOrFile +
-        "'; known are megatron, megatron-sp, expert, expert-sp, replicated, "
-        "and files that end in .json");
-  auto plan = Parser(*text, nameOrFile, wrong).parse();
+  if (std::string problem = checkPlanName(nameOrFile); !problem.empty())
+    return createStringError(problem);
+  auto plan = Parser(*getBuiltinPlan(nameOrFile), nameOrFile, wrong).parse();
   if (!plan)
     return plan.takeError();
   plan->isBuiltin = true;

@@ -23,6 +23,7 @@
 #include "tp/Schedule/Describe.h"
 #include "tp/Support/Bytes.h"
 #include "tp/Support/ReadModule.h"
+#include "tprt/units.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -32,6 +33,7 @@
 
 using namespace mlir;
 using namespace tp;
+using tprt::formatBytes;
 
 /// What the artifact's tables count, of one rank.
 static constexpr int64_t maxBytes = int64_t(1) << 40;
@@ -71,16 +73,6 @@ static LogicalResult writeModule(ModuleOp module, StringRef path) {
   }
   file->keep();
   return success();
-}
-
-static std::string formatBytes(int64_t bytes) {
-  if (bytes < 10 * 1024)
-    return llvm::formatv("{0} B", bytes);
-  if (bytes < 10 * 1024 * 1024)
-    return llvm::formatv("{0:f1} KiB", bytes / 1024.0);
-  if (bytes < int64_t(10) << 30)
-    return llvm::formatv("{0:f1} MiB", bytes / (1024.0 * 1024));
-  return llvm::formatv("{0:f1} GiB", bytes / (1024.0 * 1024 * 1024));
 }
 
 /// States the memory that a rank needs, of it so many bytes for states and, of
@@ -150,7 +142,7 @@ private:
   void report(StringRef what) {
     double seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
-    log << llvm::formatv("{0,-11} {1,7:f3} s\n", what, seconds);
+    log << llvm::formatv("{0,-13} {1,7:f3} s\n", what, seconds);
     start = Clock::now();
   }
 
@@ -331,5 +323,11 @@ LogicalResult Compilation::run() {
 LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
                           llvm::raw_ostream &log) {
   context.printOpOnDiagnostic(false);
-  return Compilation(context, options, log).run();
+  // An error is all that there is to say of a compilation that has failed.
+  std::string told;
+  llvm::raw_string_ostream progress(told);
+  if (failed(Compilation(context, options, progress).run()))
+    return failure();
+  log << told;
+  return success();
 }

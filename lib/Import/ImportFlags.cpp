@@ -61,10 +61,10 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
                         "and values"),
                cl::cat(category)),
       context("context",
-              cl::desc("Positions of a row of the cache (default 4096, or the "
-                       "model's limit if that is smaller)"),
+              cl::desc("Most tokens of a request, prompt and answer (default "
+                       "4096, or the model's limit if that is smaller)"),
               cl::value_desc("P"), cl::cat(category)),
-      rows("rows", cl::desc("Texts that a step continues (default 16)"),
+      rows("rows", cl::desc("Requests computed together (default 16)"),
            cl::value_desc("R"), cl::cat(category)),
       chunk("chunk",
             cl::desc("Tokens of the largest step (default 512, or the context "
@@ -89,8 +89,7 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
                      "the update"),
             cl::value_desc("adamw|sgd"), cl::cat(category)),
       clip("clip",
-           cl::desc("The most that the norm of all gradients may be (default: "
-                    "any)"),
+           cl::desc("Clip the norm of all gradients to this (default: none)"),
            cl::value_desc("C"), cl::cat(category)),
       momentum("momentum", cl::desc("Of --train sgd: with momentum"),
                cl::cat(category)),

@@ -10,24 +10,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Ledger/Ledger.h"
+#include "tprt/units.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 using namespace tp;
 using llvm::formatv;
-
-/// Bytes in the unit that keeps them short: 16.0 MiB.
-static std::string withUnit(double bytes) {
-  static constexpr llvm::StringLiteral units[] = {"B", "KiB", "MiB", "GiB",
-                                                  "TiB"};
-  unsigned unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(units)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return unit ? formatv("{0:F1} {1}", bytes, units[unit]).str()
-              : formatv("{0} B", static_cast<int64_t>(bytes)).str();
-}
 
 static void printShare(const RankShare &share, llvm::StringRef name,
                        llvm::function_ref<std::string(double)> text,
@@ -54,10 +42,7 @@ static void printShare(const RankShare &share, llvm::StringRef name,
 
 static void printArithmetic(const FunctionTotals &function,
                             llvm::raw_ostream &stream) {
-  printShare(
-      function.flops, "arithmetic",
-      [](double flops) { return formatv("{0:F2} GFLOP", flops / 1e9).str(); },
-      stream);
+  printShare(function.flops, "arithmetic", tprt::formatFlops, stream);
 }
 
 /// "gradient, per micro-batch".
@@ -76,8 +61,9 @@ static void printTotals(const FunctionTotals &function, bool isOneOfSeveral,
   stream << "\n";
   auto total = [&](llvm::StringRef name, const KindTotal &one) {
     stream << formatv("{0,-18}  {1,7}  {2,10}  {3,10}  {4,10}\n", name,
-                      one.count, withUnit(one.bytes), withUnit(one.traffic),
-                      withUnit(one.bound));
+                      one.count, tprt::formatBytes(one.bytes),
+                      tprt::formatBytes(one.traffic),
+                      tprt::formatBytes(one.bound));
   };
   for (const auto &[kind, one] : function.kinds)
     total(kind, one);
@@ -91,7 +77,7 @@ static void printMemory(const FunctionTotals &function,
                         llvm::raw_ostream &stream) {
   const MemoryPlan &plan = *function.memory;
   stream << formatv("memory per rank of @{0}: {1}", function.name,
-                    withUnit(plan.getPeak()));
+                    tprt::formatBytes(plan.getPeak()));
   const char *separator = ", of it ";
   for (auto [what, bytes] :
        {std::pair<const char *, int64_t>{"parameters", plan.parameters},
@@ -102,7 +88,7 @@ static void printMemory(const FunctionTotals &function,
         {"inputs and outputs", plan.values},
         {"constants", plan.constants}})
     if (bytes) {
-      stream << separator << what << " " << withUnit(bytes);
+      stream << separator << what << " " << tprt::formatBytes(bytes);
       separator = ", ";
     }
   stream << "\n";
@@ -154,7 +140,8 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
     }
     stream << formatv("{0,5}  {1,-18}  {2,-12}  {3,5}  {4,10}  {5,10}  {6}\n",
                       line.id, line.kind, line.axis, line.count,
-                      withUnit(line.bytes), withUnit(line.traffic), line.type);
+                      tprt::formatBytes(line.bytes),
+                      tprt::formatBytes(line.traffic), line.type);
     stream << "       cause: " << line.cause << "\n"
            << "       annotation: " << line.annotation << "; at "
            << (line.location.empty() ? "an unknown place" : line.location)
@@ -163,15 +150,15 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
   for (const FunctionTotals &function : report.functions)
     printTotals(function, report.functions.size() > 1, stream);
   stream << "\n";
-  printShare(report.parameters, "parameters", withUnit, stream);
+  printShare(report.parameters, "parameters", tprt::formatBytes, stream);
   if (!report.unnamedParameters.empty()) {
     stream << "of these no rule of the plan names ";
     llvm::interleaveComma(report.unnamedParameters, stream);
     stream << "\n";
   }
-  printShare(report.states, "states", withUnit, stream);
+  printShare(report.states, "states", tprt::formatBytes, stream);
   for (const auto &[kind, one] : report.memory)
-    printShare(one, "  " + kind, withUnit, stream);
+    printShare(one, "  " + kind, tprt::formatBytes, stream);
   if (report.functions.size() == 1)
     printArithmetic(report.functions.front(), stream);
   for (const FunctionTotals &function : report.functions)

@@ -73,8 +73,10 @@ FailureOr<ShardingRule> tp::getShardingRule(Operation *op) {
   if (isa<func::CallOp>(op))
     return op->emitOpError("has no sharding rule of its own: inline calls "
                            "before sharding (--inline)");
-  return op->emitOpError("has no sharding rule: implement "
-                         "ShardingRuleOpInterface or add a case to lib/Rules");
+  return op->emitOpError("has no sharding rule: write what it computes as "
+                         "linalg.generic, or layers that repeat as tp.repeat; "
+                         "a rule of its own implements "
+                         "ShardingRuleOpInterface (docs/Editors.md)");
 }
 
 LocalValues tp::buildLocal(Operation *op, OpBuilder &builder,

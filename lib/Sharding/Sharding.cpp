@@ -200,7 +200,7 @@ std::string tp::toString(const TensorSharding &sharding, const Mesh &mesh) {
   }
   text += "]";
   if (sharding.isPartial())
-    text += " partial<" + stringify(sharding.reduction).str() + "> {" +
+    text += ", partial " + stringify(sharding.reduction).str() + " {" +
             mesh.getName(sharding.partial) + "}";
   return text;
 }

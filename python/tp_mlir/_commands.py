@@ -4,7 +4,10 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import sys
+
 from ._generator import open_engine
+from ._packages import needed
 
 
 def chat():
@@ -14,6 +17,12 @@ def chat():
 
 
 def serve():
+    try:
+        for module in ("fastapi", "uvicorn", "prometheus_client"):
+            needed(module, "serve")
+    except ImportError as error:
+        print(f"tp-serve: {error}", file=sys.stderr)
+        return 1
     from .serve import main
 
     return main(open_engine)

@@ -13,4 +13,5 @@ def needed(module, extra):
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(f"the package {module.split('.')[0]} is not installed; "
-                          f"pip install 'tp-mlir[{extra}]' brings it") from error
+                          f"pip install './python[{extra}]' in a checkout of tp-mlir brings "
+                          "it") from error

@@ -35,6 +35,8 @@ class Explanation:
     def __str__(self):
         return self._table
 
+    __repr__ = __str__     # A notebook shows the table.
+
 
 class Program:
     """A compiled artifact (`.tpa`) and how it was made.
@@ -51,6 +53,10 @@ class Program:
         self._folder = _folder
         if not self.path.is_file():
             raise FileNotFoundError(f"no artifact at {self.path}")
+
+    def __repr__(self):
+        made = [str(self._source), *map(str, self._arguments)] if self._source else []
+        return f"<tp_mlir.Program {' '.join(made) or self.path}>"
 
     def run(self, weights, inputs, backend=None, repeat=None, timeout=None, timeline=None,
             stats=False, entry=None):

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import argparse
 import contextlib
+import pathlib
 import sys
 from dataclasses import replace
 
@@ -18,7 +19,8 @@ HELP = """\
   /help         this
   /new          forget what was said
   /system TEXT  what the model is told before all else; without TEXT, nothing
-  /again        another answer to the last question
+  /again        another answer to the last question: the same at temperature 0
+  /temperature T  how freely answers are drawn from now on: 0 takes the likeliest token
   /quit         end (or Ctrl-D)
 Ctrl-C stops an answer. What was said before is dropped, oldest first, when it no longer fits.
 """
@@ -42,6 +44,19 @@ class Conversation:
         self._engine, self._tokenizer = model, tokenizer
         self._params, self._room = params, room
         self.system, self.messages, self.dropped = "", [], 0
+
+    @property
+    def temperature(self):
+        """What answers are drawn at; None: the checkpoint's default."""
+        return self._params.temperature
+
+    @temperature.setter
+    def temperature(self, value):
+        self._params = replace(self._params, temperature=value)
+
+    def draw_again(self):
+        """From now on answers are drawn with the next seed."""
+        self._params = replace(self._params, seed=(self._params.seed or 0) + 1)
 
     @property
     def failure(self):
@@ -141,10 +156,19 @@ class Terminal:
             question = conversation.again()
             if question is None:
                 self._say("nothing was asked yet\n")
+            conversation.draw_again()
             return question
+        elif name == "/temperature":
+            self._set_temperature(argument.strip())
         else:
             self._say(f"no command {name}; /help lists them\n")
         return None
+
+    def _set_temperature(self, text):
+        try:
+            self._conversation.temperature = number(0)(text)
+        except argparse.ArgumentTypeError as error:
+            self._say(f"/temperature: {error}\n")
 
     def _answer(self, question):
         try:
@@ -204,6 +228,7 @@ def main(open_engine, arguments=None):
             temperature=args.temperature, top_p=args.top_p, seed=args.seed))
         conversation.system = args.system
         if sys.stdin.isatty():
-            print(f"{args.model}: /help lists commands")
+            print(f"{pathlib.Path(args.model).resolve().name} on {options.get('mesh', 'tp=1')}, up to "
+                  f"{model.context:,} tokens; /help lists commands")
         Terminal(conversation, _reader()).run()
     return exit_code(model.failure)

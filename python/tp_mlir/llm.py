@@ -116,6 +116,9 @@ class LLM:
         for note in self.engine.notes:
             logging.getLogger("tp_mlir").warning(note)
 
+    def __repr__(self):
+        return f"<tp_mlir.LLM {self._folder}, up to {self.engine.context:,} tokens>"
+
     @property
     def tokenizer(self):
         if self._tokenizer is None:

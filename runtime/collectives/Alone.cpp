@@ -14,6 +14,7 @@
 #ifdef TPRT_HAS_CUDA
 #include "DeviceCopy.h"
 #include "DeviceWait.h"
+#include "tprt/units.h"
 #endif
 
 using namespace tprt;
@@ -82,9 +83,10 @@ public:
   }
   Expected<uint64_t> allocateOperands(int64_t bytes) override {
     CUdeviceptr memory = 0;
-    TPRT_TRY(cuda.check(
-        cuda.cuMemAlloc(&memory, size_t(bytes)),
-        detail::join("cannot allocate ", bytes, " bytes on the device")));
+    TPRT_TRY(
+        cuda.check(cuda.cuMemAlloc(&memory, size_t(bytes)),
+                   detail::join("cannot allocate ", formatBytes(double(bytes)),
+                                " on the device")));
     operands.emplace_back(cuda, memory);
     return uint64_t(memory);
   }

@@ -12,6 +12,7 @@
 #include "../rank/FunctionTable.h"
 #include "../rank/LoadProgress.h"
 #include "../tensors/Values.h"
+#include "tprt/units.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -137,12 +138,13 @@ Status CudaRank::allocate() {
   int64_t total = places.total + (operands ? 0 : shared.total);
   if (memory.free < total)
     return userError(
-        gpu.describe(), ": the program needs ", total, " bytes on the device, ",
-        memory.free, " of ", memory.total, " are free; ",
+        gpu.describe(), ": the program needs ", formatBytes(double(total)),
+        " on the device, ", formatBytes(double(memory.free)), " of ",
+        formatBytes(double(memory.total)), " are free; ",
         manifest.generation ? manifest.smallerCache(total - memory.free)
                             : "use more ranks, or a smaller batch or sequence");
-  std::string what =
-      detail::join("cannot allocate ", total, " bytes on ", gpu.describe());
+  std::string what = detail::join(
+      "cannot allocate ", formatBytes(double(total)), " on ", gpu.describe());
   if (places.total) {
     CUdeviceptr address = 0;
     TPRT_TRY(

@@ -202,6 +202,10 @@ struct QuantizedGemm {
   int64_t groups;         ///< of inputs
 };
 
+/// The places of the program that a kernel or a call of a library computes, for
+/// people: layers' names, or lines of a file.
+using Locations = std::vector<std::string>;
+
 struct Gemm {
   enum class Activation { None, Relu, Silu, GeluErf, GeluTanh };
   int64_t m, n, k;
@@ -214,6 +218,7 @@ struct Gemm {
   bool wTransposed;                       ///< w laid out [k, n]
   bool xTransposed;                       ///< x laid out [k, m]
   std::optional<QuantizedGemm> quantized; ///< of quantized_gemm
+  Locations locations;
 };
 
 /// How a kernel of device code is started.
@@ -229,6 +234,7 @@ struct Kernel {
   int64_t arguments = 0; ///< eight-byte parameters
   /// The kernels that devices of some architectures start in its place.
   std::map<std::string, KernelLaunch> images;
+  Locations locations;
 
   /// `name` up to the first space.
   std::string symbol() const { return name.substr(0, name.find(' ')); }
@@ -247,6 +253,7 @@ struct Attention {
   int64_t biasHeads = 0; ///< 0: none
   tprt_type biasType;
   std::optional<tprt_type> sinksType; ///< there are sinks
+  Locations locations;
 };
 
 /// Attention of `tokens` tokens, at most, to the cells of their rows' pages.
@@ -257,6 +264,7 @@ struct PagedAttention {
   int64_t window;
   double scale, softCap;
   std::optional<tprt_type> biasType, sinksType;
+  Locations locations;
 };
 
 /// Gated feed-forwards [n, f] act([f, k]) [f, k] for `rows` rows at most.
@@ -264,8 +272,12 @@ struct Experts {
   int64_t rows, experts, k, f, n;
   tprt_type type;
   Gemm::Activation activation;
+<<<<<<< HEAD
   /// quantized_experts has these: gate's and up's, and down's.
   std::optional<QuantizedGemm> quantized, quantizedDown;
+=======
+  Locations locations;
+>>>>>>> w2x
 };
 
 /// An entry of the ledger: a row of the table that moves something.

@@ -109,6 +109,9 @@ private:
         item["id"].integer(int64_t(list.size()), int64_t(list.size()));
       T one{};
       (this->*parse)(item, one);
+      if constexpr (requires { one.locations; })
+        if (item.has("locations"))
+          one.locations = item["locations"].strings();
       item.end();
       list.push_back(std::move(one));
     }

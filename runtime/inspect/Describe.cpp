@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Inspect.h"
+#include "tprt/units.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -18,18 +19,6 @@
 using namespace tprt;
 
 namespace {
-
-std::string formatBytes(int64_t bytes) {
-  constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double size = double(bytes);
-  size_t unit = 0;
-  for (; size >= 1024 && unit + 1 < std::size(kUnits); ++unit)
-    size /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, unit ? "%.1f %s" : "%.0f %s", size,
-                kUnits[unit]);
-  return text;
-}
 
 /// `7 kernels`, `1 kernel`.
 std::string count(int64_t number, const std::string &what) {
@@ -222,10 +211,17 @@ void Writer::writeCalls() {
       << join(manifest.kernels, ", ",
               [](const Kernel &kernel) { return kernel.name; })
       << "\n";
-  out << "library calls: " << count(int64_t(manifest.gemms.size()), "product")
-      << ", " << manifest.attentions.size() << " of attention, "
-      << manifest.pagedAttentions.size() << " of attention to pages, "
-      << manifest.experts.size() << " of experts\n";
+  // Those that there are.
+  std::string calls;
+  for (auto [number, what] :
+       {std::pair(manifest.gemms.size(), "GEMM"),
+        {manifest.attentions.size(), "attention"},
+        {manifest.pagedAttentions.size(), "paged attention"},
+        {manifest.experts.size(), "experts"}})
+    if (number)
+      calls +=
+          (calls.empty() ? "" : ", ") + std::to_string(number) + " " + what;
+  out << "library calls: " << (calls.empty() ? "none" : calls) << "\n";
 }
 
 std::string Writer::write() {

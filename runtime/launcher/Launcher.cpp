@@ -14,15 +14,17 @@
 #include "../session/Session.h"
 #include "../training/Trainer.h"
 #include "Generate.h"
+#include "Inputs.h"
+#include "Results.h"
 #include "tprt/version.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <filesystem>
 #include <sstream>
 
@@ -46,76 +48,14 @@ struct Options {
   }
 };
 
-/// NAME=FILE; of FILE alone the name is empty.
-std::pair<std::string, std::string> splitName(const std::string &text) {
-  size_t equals = text.find('=');
-  if (equals == std::string::npos)
-    return {"", text};
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
-/// Inputs as files have them, which it holds.
-struct Given {
-  struct One {
-    std::string name, file;
-    TensorView value;
-  };
-  std::deque<TensorFile> files;
-  std::vector<One> inputs;
-
-  Status add(const std::string &name, const std::string &file,
-             const TensorView &value) {
-    for (const One &one : inputs)
-      if (one.name == name)
-        return userError("input '", name, "' is given twice, by ", one.file,
-                         " and by ", file, "; give each input once");
-    inputs.push_back({name, file, value});
-    return {};
-  }
-  NamedShapes shapes() const {
-    NamedShapes result;
-    for (const One &one : inputs)
-      result.emplace_back(one.name, one.value.shape);
-    return result;
-  }
-};
-
-/// Adds the inputs that `--input text` names: NAME=FILE, or FILE.safetensors
-/// with all inputs by their names.
-Status readInput(const Manifest &manifest, const std::string &text,
-                 Given &given) {
-  auto [name, path] = splitName(text);
-  bool isNpy = path.ends_with(".npy");
-  if (isNpy && name.empty())
-    return userError("input '", text,
-                     "': a .npy file needs a name: NAME=", text);
-  if (!isNpy && !path.ends_with(".safetensors"))
-    return userError("input '", text,
-                     "': expected a file ending in .npy or .safetensors");
-  TPRT_ASSIGN(auto file, TensorFile::open(path));
-  given.files.push_back(std::move(file));
-  const auto &tensors = given.files.back().tensors();
-  std::string where = "'" + path + "'";
-  if (name.empty()) {
-    for (const auto &[key, view] : tensors)
-      TPRT_TRY(given.add(key, where, view));
-    return {};
-  }
-  auto found = tensors.find(isNpy ? "" : name);
-  // An entry's own input is known by its name alone too.
-  for (const Entry &entry : manifest.entries)
-    if (found == tensors.end() && name.starts_with(entry.name + "."))
-      found = tensors.find(name.substr(entry.name.size() + 1));
-  if (found == tensors.end())
-    return userError(where, " has no tensor '", name, "'");
-  return given.add(name, where, found->second);
-}
-
 /// The entries that --entry names, or the one that fits what is given.
 Status readEntries(const Session &session, const std::string &text,
-                   const Given &given, std::vector<int64_t> &entries) {
+                   const GivenInputs &given, std::vector<int64_t> &entries) {
   if (text.empty()) {
-    TPRT_ASSIGN(auto entry, session.entryFor(given.shapes()));
+    NamedShapes shapes;
+    for (const GivenInputs::One &one : given.list())
+      shapes.emplace_back(one.name, one.value.shape);
+    TPRT_ASSIGN(auto entry, session.entryFor(shapes));
     entries.push_back(entry);
     return {};
   }
@@ -150,16 +90,33 @@ Status report(Session &session, const Options &options,
   return {};
 }
 
+/// Results go to standard output, for people, if nothing else does and no file
+/// gets any.
+bool printsResults(const Options &options) {
+  return options.outputs.empty() && options.states.empty() &&
+         options.stats.empty();
+}
+
+/// One line of what has run, where --stats does not say all of it.
+void sayWhatRan(const Session &session, const Options &options,
+                const std::vector<int64_t> &entries) {
+  if (session.root() && options.stats.empty() && !options.session.onlyRank)
+    std::fprintf(stderr, "tp-run: %s\n",
+                 describeRun(session, entries, options.repeat).c_str());
+}
+
 Status runEntry(Session &session, const Options &options) {
-  Given given;
+  GivenInputs given;
   for (const std::string &input : options.inputs)
-    TPRT_TRY(readInput(session.manifest(), input, given));
+    TPRT_TRY(given.add(session.manifest(), input));
   std::vector<int64_t> entries;
   if (!options.gradients.empty())
     TPRT_TRY(training::trainingOf(session.manifest()).status());
   TPRT_TRY(readEntries(session,
                        options.gradients.empty() ? options.entry : "gradient",
                        given, entries));
+  for (int64_t entry : entries)
+    TPRT_TRY(given.fill(session.manifest().entries[size_t(entry)]));
   // FILE, of the last entry, or ENTRY=FILE.
   std::vector<std::pair<int64_t, std::string>> files;
   for (const std::string &output : options.outputs) {
@@ -179,13 +136,14 @@ Status runEntry(Session &session, const Options &options) {
   if (!options.states.empty() && session.manifest().states.empty())
     return userError("--states: the program has no states");
   // Inputs first: they are cheap to check, weights are dear to load.
-  for (const Given::One &one : given.inputs)
-    TPRT_TRY(session.setInput(entries, one.name, one.value).in(one.file));
+  for (const GivenInputs::One &one : given.list())
+    TPRT_TRY(session.setInput(entries, one.name, one.value).in(one.from));
   given = {};
   for (int64_t entry : entries)
     TPRT_TRY(session.checkInputs(entry));
   TPRT_TRY(session.loadWeights(options.weights));
   TPRT_TRY(session.run(entries, options.repeat));
+  sayWhatRan(session, options, entries);
   if (!options.gradients.empty()) {
     TPRT_TRY(training::writeGradients(session, options.gradients));
     return report(session, options);
@@ -215,6 +173,8 @@ Status runEntry(Session &session, const Options &options) {
     for (size_t i = 0; i < outputs.size(); ++i)
       if (!files[i].second.empty())
         TPRT_TRY(writeTensors(files[i].second, outputs[i]));
+    if (printsResults(options) && !outputs.empty())
+      TPRT_TRY(writeFile("-", describeResults(outputs[0])));
     if (!options.states.empty())
       TPRT_TRY(writeTensors(options.states, states));
   }
@@ -226,8 +186,15 @@ Status runGenerate(Session &session, const Options &options,
   TPRT_TRY(session.loadWeights(options.weights));
   heedInterrupts(options.isLaunched());
   std::string statistics;
+  size_t prompts = requests.size();
+  auto start = std::chrono::steady_clock::now();
   TPRT_TRY(
       generate(session, options.generate, std::move(requests), statistics));
+  std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - start;
+  if (session.root() && options.stats.empty())
+    std::fprintf(stderr, "tp-run: %s\n",
+                 describeAnswers(session, prompts, taken.count()).c_str());
   return report(session, options, statistics);
 }
 
@@ -242,11 +209,19 @@ Status runTraining(Session &session, const Options &options,
 /// The files that results go to, in `results`, by their names.
 Status resultFiles(Options &options, std::vector<std::string> &results) {
   if (options.generates()) {
-    if (options.outputs.size() != 1 || !options.outputs[0].ends_with(".json"))
+    if (options.outputs.empty())
+      options.outputs = {"-"};
+    const std::string &output = options.outputs[0];
+    if (options.outputs.size() != 1 ||
+        (output != "-" && !output.ends_with(".json")))
       return userError("--generate: expected one --output FILE.json for what "
-                       "is generated");
-    results = options.outputs;
-    options.generate.output = options.outputs[0];
+                       "is generated, or none or - for standard output");
+    if (output == "-" && !options.stats.empty())
+      return userError("--stats: expected --output FILE.json beside it, as "
+                       "standard output has the answers");
+    options.generate.output = output;
+    if (output != "-")
+      results = options.outputs;
     return {};
   }
   const std::string &gradients = options.gradients;
@@ -279,6 +254,15 @@ Status execute(Options &options, char **argv, int &code) {
   options.session.policy = policy.get();
   TPRT_ASSIGN(options.session.process, processInfoFromEnvironment());
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
+  if (options.weights.empty() && options.train.resume.empty()) {
+    if (!session->manifest().parameters.empty()) {
+      std::fprintf(stderr, "tp-run: error: --weights is required\n"
+                           "Run with --help for more information.\n");
+      code = 2;
+      return {};
+    }
+    options.weights = "random:0"; // no parameter reads it
+  }
   std::shared_ptr<const ProcessInfo> process;
   bool ownRanks = false, isLong = options.generates() || options.trains();
   const BackendRow &backend = session->backend();
@@ -352,7 +336,7 @@ void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
   CLI::Option *generate = app.add_option(
       "--generate", options.prompts,
       "continue the prompts of this file, a JSON list of lists of token ids; "
-      "--output FILE.json gets a list of {ids, finish}");
+      "--output FILE.json, or standard output, gets a list of {ids, finish}");
   for (const char *other :
        {"--input", "--entry", "--states", "--repeat", "--only-rank"})
     generate->excludes(app.get_option(other));
@@ -470,12 +454,15 @@ void addRunOptions(CLI::App &app, Options &options) {
                  "random:SEED, of which values are made up");
   app.add_option("--input", options.inputs,
                  "NAME=FILE (.npy or .safetensors), or FILE.safetensors with "
-                 "inputs by name; ENTRY.NAME is of one entry; may be repeated")
+                 "inputs by name; NAME=random:SEED, or random:SEED of all "
+                 "others, of which values are made up; ENTRY.NAME is of one "
+                 "entry; may be repeated")
       ->take_all();
   app.add_option(
          "--output", options.outputs,
          "where the results of the last entry go (.safetensors, or .npy "
-         "for one), or ENTRY=FILE those of that entry; may be repeated")
+         "for one; default: a line of each to standard output), or ENTRY=FILE "
+         "those of that entry; may be repeated")
       ->take_all();
   app.add_option("--states", options.states,
                  "where the states go after the last step (.safetensors, or "
@@ -557,8 +544,6 @@ int tprt::launch(int argc, char **argv) {
   app.set_version_flag("--version", versionText("tp-run"));
   try {
     app.parse(argc, argv);
-    if (options.weights.empty() && options.train.resume.empty())
-      throw CLI::RequiredError("--weights");
     if (app.count("--seed") > 0 && !options.generates() && !options.trains())
       throw CLI::RequiresError("--seed", "--generate or --train");
   } catch (const CLI::ParseError &error) {

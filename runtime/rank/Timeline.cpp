@@ -84,33 +84,82 @@ Timeline Timeline::fromBytes(const std::string &bytes) {
   return timeline;
 }
 
-static json describe(const Manifest &manifest, const Timeline::Event &event) {
+/// The last word of a place that a name of parameters has: q_proj of
+/// model.layers.{i}.self_attn.q_proj, layers.{i} of model.layers.{i}; a line of
+/// a file as it is.
+static std::string shortName(const std::string &location) {
+  size_t end =
+      location.ends_with(".{i}") ? location.size() - 4 : std::string::npos;
+  size_t dot = location.rfind('.', end == std::string::npos ? end : end - 1);
+  bool isFile = location.find(':') != std::string::npos;
+  return isFile || dot == std::string::npos ? location
+                                            : location.substr(dot + 1);
+}
+
+/// "q_proj,k_proj", or the number of what has no place.
+static std::string nameOf(const Locations &locations, int64_t id) {
+  constexpr size_t kMostNames = 3;
+  std::string name;
+  for (size_t i = 0; i < std::min(locations.size(), kMostNames); ++i)
+    name += (i ? "," : "") + shortName(locations[i]);
+  if (locations.size() > kMostNames)
+    name += ",...";
+  return locations.empty() ? std::to_string(id) : name;
+}
+
+/// The name of an event, and in `args` what a viewer shows of it.
+static std::string describeCall(const Manifest &manifest,
+                                const Timeline::Event &event, json &args) {
   using Kind = Timeline::Kind;
+  auto call = [&](const std::string &what, const auto &entry) {
+    if (!entry.locations.empty())
+      args["locations"] = entry.locations;
+    return what + " " + nameOf(entry.locations, event.id);
+  };
+  size_t id = size_t(event.id);
+  switch (event.kind) {
+  case Kind::Kernel: {
+    if (id >= manifest.kernels.size())
+      return detail::join("kernel ", event.id);
+    const Kernel &kernel = manifest.kernels[id];
+    std::string name = call(kernel.name, kernel);
+    return kernel.locations.empty() ? kernel.name : name;
+  }
+  case Kind::Gemm: {
+    const Gemm &gemm = manifest.gemms[id];
+    args.update({{"m", gemm.m}, {"n", gemm.n}, {"k", gemm.k}});
+    return call("gemm", gemm) + detail::join(" ", gemm.n, "x", gemm.k);
+  }
+  case Kind::Attention:
+    return call("attention", manifest.attentions[id]);
+  case Kind::PagedAttention:
+    return call("paged attention", manifest.pagedAttentions[id]);
+  case Kind::Experts:
+    return call("experts", manifest.experts[id]);
+  case Kind::Collective: {
+    const Collective &entry = manifest.collectives[id];
+    args.update({{"ledger", event.id},
+                 {"bytes", entry.bytes},
+                 {"cause", entry.cause},
+                 {"location", entry.location}});
+    return std::string(entry.row().operation);
+  }
+  case Kind::Step:
+    args = json::object();
+    return "step";
+  }
+  return "";
+}
+
+static json describe(const Manifest &manifest, const Timeline::Event &event) {
   constexpr const char *kCategories[] = {
       "kernel",  "gemm",       "attention", "paged attention",
       "experts", "collective", "step"};
-  std::string category = kCategories[int(event.kind)];
-  std::string name = category + " " + std::to_string(event.id);
   json args = {{"layer", event.layer}};
-  if (event.kind == Kind::Kernel && event.id < int64_t(manifest.kernels.size()))
-    name = manifest.kernels[event.id].name;
-  if (event.kind == Kind::Gemm) {
-    args["n"] = manifest.gemms[event.id].n;
-    args["k"] = manifest.gemms[event.id].k;
-  }
-  if (event.kind == Kind::Collective) {
-    const Collective &entry = manifest.collectives[event.id];
-    name = entry.row().operation;
-    args["ledger"] = event.id;
-    args["bytes"] = entry.bytes;
-    args["cause"] = entry.cause;
-    args["location"] = entry.location;
-  }
-  if (event.kind == Kind::Step) {
-    name = category;
-    args = json::object();
-  }
-  return {{"name", name}, {"cat", category}, {"args", args}};
+  std::string name = describeCall(manifest, event, args);
+  return {{"name", std::move(name)},
+          {"cat", kCategories[int(event.kind)]},
+          {"args", std::move(args)}};
 }
 
 std::string tprt::formatTrace(const Manifest &manifest,
@@ -123,13 +172,18 @@ std::string tprt::formatTrace(const Manifest &manifest,
     return std::chrono::duration<double, std::micro>(d).count();
   };
   json events = json::array();
-  auto row = [&](size_t thread, const std::string &name) {
-    events.push_back({{"name", "thread_name"},
+  auto row = [&](size_t thread, const std::string &name,
+                 const char *what = "thread_name") {
+    events.push_back({{"name", what},
                       {"ph", "M"},
                       {"pid", 0},
                       {"tid", thread},
                       {"args", {{"name", name}}}});
   };
+  row(0,
+      (manifest.modelName.empty() ? "program" : manifest.modelName) +
+          detail::join(" on ", ranks.size(), " ranks"),
+      "process_name");
   // On a device collectives run beside the rest: a row of their own.
   bool device = manifest.device != Device::Cpu;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {

@@ -17,6 +17,7 @@
 #include "../support/Cpu.h"
 #include "../tensors/ParameterPlan.h"
 #include "tprt/artifact.h"
+#include "tprt/units.h"
 
 #include <algorithm>
 #include <chrono>
@@ -214,11 +215,12 @@ Status Session::checkMemory(int64_t ranks) const {
   if (needed <= limit)
     return {};
   if (!manifest_.generation)
-    return userError(
-        where, ": a rank needs ", needed, " bytes, ",
-        ParameterPlan(manifest_).bytes, " of them for parameters, and ", limit,
-        " are there for each of ", ranks, ranks > 1 ? " ranks" : " rank",
-        " on this host; compile it for more ranks, on more hosts");
+    return userError(where, ": a rank needs ", formatBytes(double(needed)),
+                     ", ", formatBytes(double(ParameterPlan(manifest_).bytes)),
+                     " of it for parameters, and ", formatBytes(double(limit)),
+                     " are there for each of ", ranks,
+                     ranks > 1 ? " ranks" : " rank",
+                     " on this host; compile it for more ranks, on more hosts");
   const Generation &program = *manifest_.generation;
   return userError(
       where, ": a rank needs ", needed, " bytes with its cache of ",
@@ -419,7 +421,7 @@ Status Session::readWeights(const std::string &spec,
     if (state.parameter >= 0)
       weights = *opened;
   loaded = true;
-  loadSeconds = std::chrono::duration<double>(Clock::now() - start).count();
+  loadSeconds_ = std::chrono::duration<double>(Clock::now() - start).count();
   return {};
 }
 

@@ -199,6 +199,12 @@ public:
   /// One JSON object: load seconds and bytes, step seconds, memory per rank;
   /// and `generation`, another one, if given.
   Expected<std::string> stats(const std::string &generation = "");
+  /// Seconds that this process' ranks took to load their weights.
+  double loadSeconds() const { return loadSeconds_; }
+  /// How long the entry's steps took, as this process saw them.
+  const StepTimes &stepTimes(int64_t entry) const {
+    return times[size_t(entry)];
+  }
   /// Peak resident bytes of all processes together. Called by all ranks; 0 on
   /// those that get no results.
   Expected<int64_t> peakBytes();
@@ -281,7 +287,7 @@ private:
   /// Kept if a state begins with a parameter: it may be reset.
   std::optional<Weights> weights;
   Status left; ///< why a thread was left behind, if one was
-  double loadSeconds = 0;
+  double loadSeconds_ = 0;
   std::vector<StepTimes> times; ///< by entry
   // Last, so that threads end before what they use.
   std::unique_ptr<RankThreads> threads;

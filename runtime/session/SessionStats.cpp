@@ -84,9 +84,9 @@ Expected<std::string> Session::stats(const std::string &generation) {
     entries[manifest_.entries[i].name] =
         describeSteps(times[i], ranks[here[0]]->deviceTimes(int64_t(i)));
   }
-  json load = {{"seconds", loadSeconds}, {"bytes", bytes}};
-  if (loadSeconds > 0)
-    load["gigabytes_per_second"] = double(bytes) / 1e9 / loadSeconds;
+  json load = {{"seconds", loadSeconds_}, {"bytes", bytes}};
+  if (loadSeconds_ > 0)
+    load["gigabytes_per_second"] = double(bytes) / 1e9 / loadSeconds_;
   json stats = {{"model", manifest_.modelName},
                 {"ranks", std::move(rows)},
                 {"load", std::move(load)},

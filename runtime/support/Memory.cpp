@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Memory.h"
+#include "tprt/units.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -54,8 +55,8 @@ Expected<Buffer> Buffer::allocate(int64_t bytes) {
   buffer.size_ = alignUp(bytes, page);
   buffer.data_ = mapAt(page, buffer.size_, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (!buffer.data_)
-    return userError("cannot allocate ", bytes,
-                     " bytes: ", std::strerror(errno));
+    return userError("cannot allocate ", formatBytes(double(bytes)), ": ",
+                     std::strerror(errno));
   if (page == kHugePage)
     madvise(buffer.data_, buffer.size_, MADV_HUGEPAGE);
   return buffer;
@@ -66,8 +67,8 @@ Expected<Buffer> Buffer::share(int fd, int64_t bytes) {
   buffer.size_ = bytes;
   buffer.data_ = mapAt(kHugePage, bytes, MAP_SHARED, fd);
   if (!buffer.data_)
-    return userError("cannot map ", bytes,
-                     " bytes of shared memory: ", std::strerror(errno));
+    return userError("cannot map ", formatBytes(double(bytes)),
+                     " of shared memory: ", std::strerror(errno));
   return buffer;
 }
 

@@ -532,12 +532,12 @@ TEST(CudaRun, BackendsAndDevices) {
   std::string small = refused("TP_FAKE_CUDA_MEMORY=20000000", "");
   EXPECT_TRUE(small.starts_with("rank 0: device 0 (host memory in the place of "
                                 "a device, compute capability 9.9): the "
-                                "program needs 50"))
+                                "program needs 47."))
       << small;
-  EXPECT_TRUE(
-      inOrder(small, {": the program needs ", " bytes on the device, ", " of ",
-                      " are free; use more ranks, or a smaller batch "
-                      "or sequence"}))
+  EXPECT_TRUE(inOrder(small, {": the program needs ", " on the device, ",
+                              " of 19.1 MiB",
+                              " are free; use more ranks, or a smaller batch "
+                              "or sequence"}))
       << small;
 
   Fixture host(1);

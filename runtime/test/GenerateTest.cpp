@@ -155,17 +155,34 @@ TEST(Generate, DefaultsOfTheCheckpoint) {
       << result.err;
 }
 
+TEST(Generate, AnswersGoToStandardOutput) {
+  GenerateFixture f(2);
+  ASSERT_EQ(f.run(f.output() + " --max-tokens 3").code, 0);
+  for (const char *output : {"", " --output -"}) {
+    auto result = f.run(std::string("--max-tokens 3") + output);
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out), f.answers());
+    EXPECT_TRUE(inOrder(result.err, {"tp-run: answered ",
+                                     " prompts on 2 ranks: "
+                                     "weights in ",
+                                     ", answers in "}))
+        << result.err;
+  }
+}
+
 TEST(Generate, Refusals) {
   GenerateFixture f(2);
   std::string prompts = f.directory / "prompts.json";
   std::string error = "tp-run: error: ";
   std::string where = error + "prompts '" + prompts + "'";
-  f.refuse("", 1,
-           error + "--generate: expected one --output FILE.json for what is "
-                   "generated");
-  f.refuse("--output a.npy", 1,
-           error + "--generate: expected one --output FILE.json for what is "
-                   "generated");
+  for (const char *outputs : {"--output a.npy", "--output a.json --output -"})
+    f.refuse(outputs, 1,
+             error + "--generate: expected one --output FILE.json for what is "
+                     "generated, or none or - for standard output");
+  f.refuse("--stats=json", 1,
+           error +
+               "--stats: expected --output FILE.json beside it, as standard "
+               "output has the answers");
   f.refuse(
       f.output() + " --entry step_1", 2,
       "tp-run: error: --entry excludes --generate\nRun with --help for more "

@@ -73,6 +73,7 @@ inline json mlpManifest(int64_t ranks) {
                        {"peak_bytes", 100000}});
   m["entries"] = entries;
   m["gemms"] = {gemm(0, local, kIn, "relu"), gemm(1, kOut, local, "none")};
+  m["gemms"][0]["locations"] = {"m.w1"};
   // The first weight is stored transposed.
   json w1 = parameter("w1", 0, {kIn, kHidden}, {kHidden, kIn}, {local, kIn},
                       {tp, none});

@@ -48,9 +48,15 @@ TEST(Run, SameResultAtEveryDegree) {
         EXPECT_EQ(event["args"]["location"], "m.w2");
       }
     }
+    int64_t local = (kHidden + ranks - 1) / ranks;
     std::map<std::string, int> expected = {
-        {"thread_name", ranks},    {"gemm 0", 3 * ranks}, {"gemm 1", 3 * ranks},
-        {"all_reduce", 3 * ranks}, {"scale", 3 * ranks},  {"step", 3 * ranks}};
+        {"process_name", 1},
+        {"thread_name", ranks},
+        {detail::join("gemm w1 ", local, "x", kIn), 3 * ranks},
+        {detail::join("gemm 1 ", kOut, "x", local), 3 * ranks},
+        {"all_reduce", 3 * ranks},
+        {"scale", 3 * ranks},
+        {"step", 3 * ranks}};
     EXPECT_EQ(counts, expected);
   }
 }
@@ -82,6 +88,40 @@ TEST(Run, RandomWeightsDoNotDependOnTheDegree) {
     for (size_t i = 0; i < y.size(); ++i)
       EXPECT_NEAR(y[i], first[i], 1e-5);
   }
+}
+
+TEST(Run, InputsThatAreMadeUp) {
+  // By name or all of them, the same values; results are told where no file
+  // gets them, and what ran.
+  Fixture f(2);
+  auto named = f.run("--weights random:3 --input x=random:5");
+  ASSERT_EQ(named.code, 0) << named.err;
+  EXPECT_TRUE(named.out.starts_with(
+      detail::join("y: f32 [", kRows, ", ", kOut, "], min ")))
+      << named.out;
+  EXPECT_TRUE(inOrder(
+      named.err, {"tp-run: ran mlp once on 2 ranks: weights in ", ", step "}))
+      << named.err;
+  EXPECT_EQ(f.run("--weights random:3 --input random:5").out, named.out);
+  EXPECT_NE(f.run("--weights random:3 --input random:6").out, named.out);
+  // What a file gives is not made up.
+  auto given = f.run("--weights random:3" + f.input());
+  EXPECT_EQ(f.run("--weights random:3 --input random:6" + f.input()).out,
+            given.out);
+  auto often = f.run("--weights random:3 --input random:5 --repeat 4");
+  EXPECT_TRUE(often.err.starts_with("tp-run: ran mlp 4 times on 2 ranks: "))
+      << often.err;
+  EXPECT_TRUE(often.err.ends_with(" (median)\n")) << often.err;
+  auto refuse = [&](const std::string &inputs, const std::string &text) {
+    auto result = f.run("--weights random:3 " + inputs);
+    EXPECT_EQ(result.code, 1) << inputs;
+    EXPECT_EQ(result.err, "tp-run: error: " + text + "\n");
+  };
+  refuse("--input x=random:",
+         "input 'x=random:': expected a natural number as the seed");
+  refuse("--input z=random:1", "unknown input 'z'; the program takes 'x'");
+  refuse("--input random:1 --input random:2",
+         "input 'random:2': random:1 is there for all other inputs already");
 }
 
 TEST(Run, NpyInAndOut) {

@@ -33,7 +33,7 @@ tp.mesh @mesh <["dp"=2, "tp"=2]>
 // The even share of 15 x 16 x 2 x 2 elements of 4 bytes over 4 ranks; half of
 // the excess is the other data-parallel half, the rest the padded row.
 // CHECK: parameters per rank: 2.0 KiB, even share 960 B of 3.8 KiB (+113.33%: shared by some ranks 960 B, padding 128 B)
-// CHECK-NEXT: arithmetic per rank: 0.00 GFLOP, even share 0.00 GFLOP of 0.00 GFLOP (+113.33%
+// CHECK-NEXT: arithmetic per rank: {{[0-9.]+ k?FLOP}}, even share {{[0-9.]+ k?FLOP}} of {{[0-9.]+ k?FLOP}} (+113.33%
 
 // JSON: "mesh": "dp=2,tp=2",
 // JSON-NEXT: "ranks": 4,

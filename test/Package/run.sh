@@ -8,7 +8,6 @@ rm -rf "$work"
 cmake --install "$build" --prefix "$work/prefix" > "$work.log"
 sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$source/docs/Editors.md" > "$work/their-opt.cpp"
 cmake -G Ninja -S "$source/test/Package" -B "$work/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
-  -DCMAKE_CXX_FLAGS=-fno-exceptions -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld \
   -DCMAKE_PREFIX_PATH="$work/prefix" -DEXAMPLE="$work/their-opt.cpp" > "$work.log"
 ninja -C "$work/build" > "$work.log" || { cat "$work.log"; exit 1; }
 cat > "$work/model.mlir" <<IR

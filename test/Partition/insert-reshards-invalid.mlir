@@ -30,7 +30,7 @@ func.func @main(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{?}]>}) ->
 
 tp.mesh @mesh <["tp"=2]>
 func.func @main(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}]>}) -> (tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{}]>}) {
-  // expected-error @+1 {{'math.exp' op result 0: expected the sharding that the operation gives, [{}], got [{}] partial<sum> {"tp"}: run tp-propagate first}}
+  // expected-error @+1 {{'math.exp' op result 0: expected the sharding that the operation gives, [{}], got [{}], partial sum {"tp"}: run tp-propagate first}}
   %y = math.exp %x {tp.shardings = [#tp.sharding<@mesh, [{}], partial sum {"tp"}>]} : tensor<8xf32>
   return %y : tensor<8xf32>
 }

@@ -7,7 +7,7 @@ tp.mesh @mesh <["tp"=4]>
 func.func @sum(%x: tensor<8x64xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<8x16xf32> {
   %w = tp.parameter "w" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<16x64xf32>
   %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'nn.silu' op operand 0: expected the sharding that is needed there, [{}, {}], got [{}, {}] partial<sum> {"tp"}: run tp-insert-reshards first}}
+  // expected-error @+1 {{'nn.silu' op operand 0: expected the sharding that is needed there, [{}, {}], got [{}, {}], partial sum {"tp"}: run tp-insert-reshards first}}
   %1 = nn.silu %0 : tensor<8x16xf32>
   return %1 : tensor<8x16xf32>
 }

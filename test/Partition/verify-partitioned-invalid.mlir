@@ -19,7 +19,7 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   // expected-note @below {{the value is made here}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'func.return' op result 0: expected [{}, {}], got [{}, {}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'func.return' op result 0: expected [{}, {}], got [{}, {}], partial sum {"tp"}}}
   return %y : tensor<8x16xf32>
 }
 
@@ -42,7 +42,7 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   // expected-note @below {{the operand is made here}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'nn.silu' op operand 0: expected a complete value, because the operation is not linear in it, got [{}, {}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'nn.silu' op operand 0: expected a complete value, because the operation is not linear in it, got [{}, {}], partial sum {"tp"}}}
   %s = nn.silu %y {tp.rule = #unary, tp.shardings = [#rep]} : tensor<8x16xf32>
   return %s : tensor<8x16xf32>
 }
@@ -67,7 +67,7 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   // expected-note @below {{the operand is made here}}
   %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #why} : tensor<8x16xf32> -> tensor<8x16xf32>
-  // expected-error @+1 {{'tp.all_reduce' op expected its operand to be [{}, {}] partial<sum> {"tp"}, got [{}, {}]}}
+  // expected-error @+1 {{'tp.all_reduce' op expected its operand to be [{}, {}], partial sum {"tp"}, got [{}, {}]}}
   %q = tp.all_reduce sum %r over @mesh ["tp"] {from = #part, to = #rep, ledger = #why1} : tensor<8x16xf32> -> tensor<8x16xf32>
   return %q : tensor<8x16xf32>
 }
@@ -90,7 +90,7 @@ tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'tp.all_reduce' op row all-reduce: expected a partial sum over "dp" that it finishes, got [{}, {}] partial<sum> {"tp"} to [{}, {}]}}
+  // expected-error @+1 {{'tp.all_reduce' op row all-reduce: expected a partial sum over "dp" that it finishes, got [{}, {}], partial sum {"tp"} to [{}, {}]}}
   %r = tp.all_reduce sum %y over @mesh ["dp"] {from = #part, to = #rep, ledger = #why} : tensor<8x16xf32> -> tensor<8x16xf32>
   return %r : tensor<8x16xf32>
 }
@@ -113,7 +113,7 @@ tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'tp.all_reduce' op row all-reduce: expected a partial max over "tp" that it finishes, got [{}, {}] partial<sum> {"tp"} to [{}, {}]}}
+  // expected-error @+1 {{'tp.all_reduce' op row all-reduce: expected a partial max over "tp" that it finishes, got [{}, {}], partial sum {"tp"} to [{}, {}]}}
   %r = tp.all_reduce max %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #why} : tensor<8x16xf32> -> tensor<8x16xf32>
   return %r : tensor<8x16xf32>
 }
@@ -136,7 +136,7 @@ tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x8xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #seq}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'tp.reduce_scatter' op row reduce-scatter: expected "tp" to be the minor axes of dimension 1, got [{}, {}] partial<sum> {"tp"} to [{"tp"}, {}]}}
+  // expected-error @+1 {{'tp.reduce_scatter' op row reduce-scatter: expected "tp" to be the minor axes of dimension 1, got [{}, {}], partial sum {"tp"} to [{"tp"}, {}]}}
   %r = tp.reduce_scatter sum %y dim 1 over @mesh ["tp"] {from = #part, to = #seq, ledger = #why} : tensor<8x16xf32> -> tensor<8x8xf32>
   return %r : tensor<8x8xf32>
 }
@@ -283,7 +283,7 @@ func.func @main(%x: tensor<8x8xf32> {tp.global_type = tensor<16x8xf32>, tp.shard
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
-  // expected-error @+1 {{'nn.linear' op result 0: expected what is derived, [{}, {}] partial<sum> {"tp"}, got [{}, {}]}}
+  // expected-error @+1 {{'nn.linear' op result 0: expected what is derived, [{}, {}], partial sum {"tp"}, got [{}, {}]}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#rep]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   return %y : tensor<8x16xf32>
 }
@@ -331,7 +331,7 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
   ^bb0(%i: index, %c: tensor<8x16xf32>):
     // expected-note @below {{the value is made here}}
     %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-    // expected-error @+1 {{'tp.yield' op operand 0: expected [{}, {}], got [{}, {}] partial<sum> {"tp"}}}
+    // expected-error @+1 {{'tp.yield' op operand 0: expected [{}, {}], got [{}, {}], partial sum {"tp"}}}
     tp.yield %y : tensor<8x16xf32>
   }
   return %l : tensor<8x16xf32>
@@ -405,7 +405,7 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   // expected-note @below {{what it reads is made here}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'nn.silu' op expected tp.rule, by which its result can be derived from [{}, {}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'nn.silu' op expected tp.rule, by which its result can be derived from [{}, {}], partial sum {"tp"}}}
   %s = nn.silu %y : tensor<8x16xf32>
   return %s : tensor<8x16xf32>
 }
@@ -447,7 +447,7 @@ func.func @main(%x: tensor<8x16xf32>) {
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #part}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
-  // expected-error @+1 {{'tp.parameter' op expected a parameter to be split or replicated, got [{}, {}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'tp.parameter' op expected a parameter to be split or replicated, got [{}, {}], partial sum {"tp"}}}
   %b = tp.parameter "b" {tp.global_type = tensor<8x16xf32>, tp.shardings = [#part]} : tensor<8x16xf32>
   return %b : tensor<8x16xf32>
 }

@@ -5,7 +5,7 @@
 // A reduction that cuts as well.
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{}], partial sum {"tp"}>}) {
-  // expected-error @+1 {{'tp.all_reduce' op row all-reduce: expected dimension 0 to stay as it is, got [{}] partial<sum> {"tp"} to [{"dp"}]}}
+  // expected-error @+1 {{'tp.all_reduce' op row all-reduce: expected dimension 0 to stay as it is, got [{}], partial sum {"tp"} to [{"dp"}]}}
   %0 = tp.all_reduce sum %x over @mesh ["tp"] {from = #tp.sharding<@mesh, [{}], partial sum {"tp"}>, to = #tp.sharding<@mesh, [{"dp"}]>, ledger = #tp.ledger<0, cause = "c", annotation = "a", pass = "p">} : tensor<8xf32> -> tensor<8xf32>
   return
 }
@@ -15,7 +15,7 @@ func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
 // A slice that makes a partial sum.
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{}]>}) {
-  // expected-error @+1 {{'tp.slice' op row slice: expected what is partial to stay, got [{}] to [{"tp"}] partial<sum> {"dp"}}}
+  // expected-error @+1 {{'tp.slice' op row slice: expected what is partial to stay, got [{}] to [{"tp"}], partial sum {"dp"}}}
   %0 = tp.slice %x dim 0 over @mesh ["tp"] {from = #tp.sharding<@mesh, [{}]>, to = #tp.sharding<@mesh, [{"tp"}], partial sum {"dp"}>, ledger = #tp.ledger<0, cause = "c", annotation = "a", pass = "p">} : tensor<8xf32> -> tensor<4xf32>
   return
 }
@@ -45,7 +45,7 @@ func.func @main(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
 // Of a sum that is partial already.
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{}], partial sum {"tp"}>}) {
-  // expected-error @+1 {{'tp.keep_first' op row keep-first: expected a complete value that becomes a partial sum over "tp", got [{}] partial<sum> {"tp"} to [{}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'tp.keep_first' op row keep-first: expected a complete value that becomes a partial sum over "tp", got [{}], partial sum {"tp"} to [{}], partial sum {"tp"}}}
   %0 = tp.keep_first %x over @mesh ["tp"] {from = #tp.sharding<@mesh, [{}], partial sum {"tp"}>, to = #tp.sharding<@mesh, [{}], partial sum {"tp"}>} : tensor<8xf32>
   return
 }
@@ -97,7 +97,7 @@ func.func @main(%x: tensor<6xf32> {tp.global_type = tensor<12xf32>, tp.sharding 
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 // expected-note @below {{the operand is made here}}
 func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{}], partial max {"tp"}>}) {
-  // expected-error @+1 {{'arith.negf' op operand 0: expected a partial sum, got [{}] partial<max> {"tp"}}}
+  // expected-error @+1 {{'arith.negf' op operand 0: expected a partial sum, got [{}], partial max {"tp"}}}
   %0 = arith.negf %x {tp.rule = #tp.rule<["i" 8], ([0]) multilinear -> ([0])>, tp.shardings = [#tp.sharding<@mesh, [{}], partial max {"tp"}>]} : tensor<8xf32>
   return
 }

@@ -13,7 +13,7 @@ func.func @main(%x: tensor<2x2xf32> {tp.global_type = tensor<4x4xf32>, tp.shardi
       %0 = arith.maximumf %in, %out : f32
       linalg.yield %0 : f32
     }
-  // expected-error @+1 {{'tp.all_gather' op row all-gather: expected what is partial to stay, got [{"tp"}] partial<max> {"dp"} to [{}] partial<sum> {"dp"}}}
+  // expected-error @+1 {{'tp.all_gather' op row all-gather: expected what is partial to stay, got [{"tp"}], partial max {"dp"} to [{}], partial sum {"dp"}}}
   %g = tp.all_gather %m dim 0 over @mesh ["tp"] {from = #max, to = #sum, ledger = #tp.ledger<0, cause = "c", annotation = "a", pass = "p">} : tensor<2xf32> -> tensor<4xf32>
   return %g : tensor<4xf32>
 }
@@ -64,7 +64,7 @@ tp.mesh @mesh <["tp"=2]>
 func.func @main(%x: tensor<4x2xf32> {tp.global_type = tensor<4x4xf32>, tp.sharding = #cut}, %init: tensor<4xf32> {tp.global_type = tensor<4xf32>, tp.sharding = #rep}) -> (tensor<4xf32> {tp.global_type = tensor<4xf32>, tp.sharding = #max}) {
   // expected-note @below {{the operand is made here}}
   %once = tp.keep_first %init over @mesh ["tp"] {from = #rep, to = #sum} : tensor<4xf32>
-  // expected-error @+1 {{'linalg.reduce' op operand 1: expected a partial max, got [{}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'linalg.reduce' op operand 1: expected a partial max, got [{}], partial sum {"tp"}}}
   %m = linalg.reduce ins(%x : tensor<4x2xf32>) outs(%once : tensor<4xf32>) dimensions = [1] {tp.rule = #reduce, tp.shardings = [#max]}
     (%in: f32, %out: f32) {
       %0 = arith.maximumf %in, %out : f32
@@ -83,7 +83,7 @@ tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<4x2xf32> {tp.global_type = tensor<4x4xf32>, tp.sharding = #cut}, %init: tensor<4xf32> {tp.global_type = tensor<4xf32>, tp.sharding = #rep}) -> (tensor<4xf32> {tp.global_type = tensor<4xf32>, tp.sharding = #rep}) {
   // expected-note @below {{the operand is made here}}
   %once = tp.keep_first %x over @mesh ["dp"] {from = #cut, to = #tp.sharding<@mesh, [{}, {"tp"}], partial sum {"dp"}>} : tensor<4x2xf32>
-  // expected-error @+1 {{'linalg.reduce' op operand 0: expected a complete value, because its max is taken, got [{}, {"tp"}] partial<sum> {"dp"}}}
+  // expected-error @+1 {{'linalg.reduce' op operand 0: expected a complete value, because its max is taken, got [{}, {"tp"}], partial sum {"dp"}}}
   %m = linalg.reduce ins(%once : tensor<4x2xf32>) outs(%init : tensor<4xf32>) dimensions = [1] {tp.rule = #reduce, tp.shardings = [#tp.sharding<@mesh, [{}], partial max {"tp"}>]}
     (%in: f32, %out: f32) {
       %0 = arith.maximumf %in, %out : f32
@@ -104,7 +104,7 @@ tp.mesh @mesh <["tp"=2]>
 func.func @main(%x: tensor<8x64xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #rep}, %w: tensor<16x64xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #rep}, %b: tensor<16xf32> {tp.global_type = tensor<16xf32>, tp.sharding = #vec}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #part}) {
   // expected-note @below {{the operand is made here}}
   %once = tp.keep_first %b over @mesh ["tp"] {from = #vec, to = #tp.sharding<@mesh, [{}], partial sum {"tp"}>} : tensor<16xf32>
-  // expected-error @+1 {{'nn.linear' op operand 2: expected a complete value as the product is that it is added to, because a complete value added to a partial one would count once per rank, got [{}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'nn.linear' op operand 2: expected a complete value as the product is that it is added to, because a complete value added to a partial one would count once per rank, got [{}], partial sum {"tp"}}}
   %y = nn.linear %x, %w bias %once {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x64xf32>, tensor<16x64xf32>, tensor<16xf32>) -> tensor<8x16xf32>
   return %y : tensor<8x16xf32>
 }
@@ -121,7 +121,7 @@ tp.mesh @mesh <["tp"=2]>
 func.func @main(%x: tensor<2xf32> {tp.global_type = tensor<4xf32>, tp.sharding = #cut}, %f: tensor<f32> {tp.global_type = tensor<f32>, tp.sharding = #one}, %e: tensor<f32> {tp.global_type = tensor<f32>, tp.sharding = #one}) -> (tensor<f32> {tp.global_type = tensor<f32>, tp.sharding = #part}) {
   // expected-note @below {{the operand is made here}}
   %p = tp.keep_first %f over @mesh ["tp"] {from = #one, to = #part} : tensor<f32>
-  // expected-error @+1 {{'linalg.generic' op operand 1: expected a complete factor of a sum that is cut by "tp", got [] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'linalg.generic' op operand 1: expected a complete factor of a sum that is cut by "tp", got [], partial sum {"tp"}}}
   %y = linalg.generic {indexing_maps = [affine_map<(k) -> (k)>, affine_map<(k) -> ()>, affine_map<(k) -> ()>], iterator_types = ["reduction"], tp.rule = #scale, tp.shardings = [#part]} ins(%x, %p : tensor<2xf32>, tensor<f32>) outs(%e : tensor<f32>) {
   ^bb0(%a: f32, %b: f32, %out: f32):
     %m = arith.mulf %a, %b : f32

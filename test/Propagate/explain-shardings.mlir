@@ -8,7 +8,7 @@
 // CHECK-NEXT: dim 1 on "tp": down dim 1 on "tp", by nn.linear over k at mlp.down
 // CHECK-NEXT: tp.parameter down: [{}, {"tp"}]
 // CHECK-NEXT: dim 1 on "tp": down dim 1 on "tp"
-// CHECK-NEXT: nn.linear at mlp.down: [{}, {}] partial<sum> {"tp"}
+// CHECK-NEXT: nn.linear at mlp.down: [{}, {}], partial sum {"tp"}
 // CHECK-NEXT: partial on "tp": down dim 1 on "tp", by nn.linear over k at mlp.down
 // CHECK-NOT: {{.}}
 tp.mesh @mesh <["tp"=2]>

@@ -14,14 +14,14 @@
 // CHECK: tensor.collapse_shape {{.*}}: [{}, {}, {"tp"}]
 // CHECK: tp.parameter blk.{i}.epsilon: [{}, {"tp"}]
 // CHECK-NEXT: dim 1 on "tp": blk.{i}.epsilon dim 1 on "tp"
-// CHECK-NEXT: linalg.generic {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// CHECK-NEXT: linalg.generic {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // CHECK-NEXT: partial on "tp": blk.{i}.epsilon dim 1 on "tp", by linalg.generic
 // CHECK-NOT: partial
 // CHECK: tp.parameter blk.{i}.eta: [{"tp"}, {}]
 // CHECK: tp.parameter blk.{i}.theta: [{"tp"}, {}]
 // CHECK: tp.parameter blk.{i}.iota: [{}, {"tp"}]
-// CHECK: linalg.generic {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
-// CHECK-NOT: partial<
+// CHECK: linalg.generic {{.*}}: [{}, {}, {}], partial sum {"tp"}
+// CHECK-NOT: partial sum
 // CHECK-NOT: result
 
 // The same with the sequence split: the residual stream is split, what the
@@ -34,9 +34,9 @@
 // SP: tp.parameter blk.{i}.beta: [{"tp"}, {}]
 // SP: linalg.generic {{.*}}: [{}, {}, {"tp"}]
 // SP: tp.parameter blk.{i}.gamma: [{"tp":(1)2}, {}]
-// SP: linalg.generic {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// SP: linalg.generic {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // SP: arith.addf {{.*}}: [{}, {"tp"}, {}]
-// SP: linalg.generic {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// SP: linalg.generic {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // SP: arith.addf {{.*}}: [{}, {"tp"}, {}]
 // SP: result 0: [{}, {"tp"}, {}]
 

@@ -6,28 +6,28 @@
 // KV heads on the leading 8, three partial sums (embedding, attention, feed
 // forward), logits split.
 
-// CHECK: nn.embedding {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// CHECK: nn.embedding {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // CHECK-NEXT: partial on "tp": model.embed_tokens.weight dim 0 on "tp", by nn.embedding over vocabulary
 // CHECK: tp.parameter model.layers.{i}.self_attn.k_proj.weight: [{"tp":(1)8}, {}]
 // CHECK: nn.linear {{.*}}: [{}, {}, {"tp":(1)8}]
 // CHECK: nn.attention {{.*}}: [{}, {}, {"tp"}, {}]
-// CHECK: nn.linear {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// CHECK: nn.linear {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // CHECK-NEXT: partial on "tp": model.layers.{i}.self_attn.o_proj.weight dim 1 on "tp", by nn.linear over k
-// CHECK: nn.linear {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// CHECK: nn.linear {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // CHECK-NEXT: partial on "tp": model.layers.{i}.mlp.down_proj.weight dim 1 on "tp", by nn.linear over k
-// CHECK-NOT: partial<
+// CHECK-NOT: partial sum
 // CHECK: result logits: [{}, {}, {"tp"}]
 
-// SP: nn.embedding {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// SP: nn.embedding {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // SP: tp.sharding_constraint {{.*}}: [{}, {"tp"}, {}]
 // SP: tp.repeat {{.*}}: [{}, {"tp"}, {}]
 // SP-NEXT: dim 1 on "tp": carried value 0 of {{.*}} dim 1 on "tp"
 // SP: nn.rms_norm {{.*}}: [{}, {"tp"}, {}]
 // SP: nn.linear {{.*}}: [{}, {}, {"tp"}]
-// SP: nn.linear {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// SP: nn.linear {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // SP: arith.addf {{.*}}: [{}, {"tp"}, {}]
 // SP: nn.rms_norm {{.*}}: [{}, {"tp"}, {}]
-// SP: nn.linear {{.*}}: [{}, {}, {}] partial<sum> {"tp"}
+// SP: nn.linear {{.*}}: [{}, {}, {}], partial sum {"tp"}
 // SP: arith.addf {{.*}}: [{}, {"tp"}, {}]
 // SP: nn.rms_norm {{.*}}: [{}, {"tp"}, {}]
 // SP: result logits: [{}, {}, {"tp"}]

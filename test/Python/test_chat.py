@@ -81,6 +81,11 @@ def test_commands(echo):
                        + "\n(Ctrl-D or /quit ends)\n")
     assert [message["content"] for message in conversation.messages] == ["a", "\nBe  brief."]
     assert talk(echo, "a", "/new")[1].messages == []
+    printed, conversation = talk(echo, "/temperature x", "/temperature 0.5", "a", "/again")
+    assert printed.startswith("/temperature: expected a number of at least 0, got 'x'\n")
+    assert conversation.temperature == 0.5 and echo.params[-1].temperature == 0.5
+    # Another draw.
+    assert echo.params[-1].seed != echo.params[-2].seed
     assert talk(echo, "/system x", "/system")[1].system == ""
 
 

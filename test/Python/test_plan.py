@@ -15,6 +15,7 @@ import re
 
 import pytest
 
+import browser
 from tp_mlir import plan
 from tp_mlir.plan import _link, _measure, _memory, _profile, _work
 from tp_mlir.plan._main import _FORMATS
@@ -217,7 +218,11 @@ def test_llama_70b(capsys):
         # A token reads the weights (the table but for a row), and cannot be faster.
         assert row["times"]["token"]["seconds"] > 0.97 * row["memory"]["parameters"] / 3.35e12
     assert told["recommendation"].startswith(
-        "Take tp=2 with megatron on H100 SXM 80GB: the fewest ranks that hold it (")
+        "Take tp=2 with megatron on H100 SXM 80GB: the fewest ranks that hold it (67.7 of 79.6 GiB "
+        "a rank); tp=4 would be 1.6")
+    for row in told["rows"]:
+        assert row["total_bytes"] == sum(row["memory"].values())
+        assert row["device_bytes"] == 81559 * MIB
 
 
 def test_what_fits_is_told(capsys):
@@ -314,8 +319,9 @@ def test_formats(capsys):
     told = report(capsys, *words)
     assert run(*words) == 0
     table = capsys.readouterr().out
-    assert "this project has measured none on the device" in table
-    assert re.search(r"^tp=2 +megatron +70\.6 GB ", table, re.MULTILINE)
+    assert "data-sheet peaks and assumed efficiencies, not measurements" in table
+    assert re.search(r"^tp=2 +megatron +yes +67\.7 of 79\.6 GiB ", table, re.MULTILINE)
+    assert re.search(r"^tp=2 +megatron +65\.7 GiB .* 67\.7 GiB$", table, re.MULTILINE)
     assert run(*words, "--format", "csv") == 0
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [line["mesh"] for line in lines] == ["tp=2", "tp=3", "tp=4"]
@@ -348,16 +354,88 @@ class _Page(html.parser.HTMLParser):
 
 
 def test_page(tmp_path):
+    """A page by the name of the file; all of it lies within 1200 and 400 px."""
     out = tmp_path / "page.html"
-    assert run(LLAMA_70B, "--degrees", "2,3,4", "--plans", "megatron,replicated", "--format",
-               "html", "-o", out) == 0
-    page = _Page(out.read_text(encoding="utf-8"))
+    assert run(LLAMA_70B, "--degrees", "1,2,3,4", "--plans", "megatron,replicated", "--price", 2,
+               "-o", out) == 0
+    text = out.read_text(encoding="utf-8")
+    page = _Page(text)
     assert page.open == [] and page.foreign == []
-    # Memory; prefill, token, tokens a second, and for each rank.
+    # Prefill, token, tokens a second, for each rank, price.
     assert page.counts["svg"] == 5
-    # Two plans of two degrees in each curve.
-    assert page.counts["circle"] == 4 * 5
-    assert "NVIDIA H100 Tensor Core GPU data sheet" in out.read_text(encoding="utf-8")
+    # Megatron does not divide by three.
+    assert page.counts["circle"] == (3 + 4) * 5
+    assert 'fill="Canvas"' in text and ">memory bandwidth<" in text and ">3.35 TB/s<" in text
+    assert "NVIDIA H100 Tensor Core GPU data sheet" in text and "the device ends: 79.6 GiB" in text
+
+
+def test_pages_lie_within(tmp_path):
+    """Nothing beyond the edges of 1200 and 400 px, no label over another."""
+    pages, text = [], FIXTURES / "text-model"
+    for words in ((FIXTURES / "llama-gqa", "--degrees", 1),
+                  (text, "--rate", 90000, "--users", 4, "--price", 3.5, "--degrees", "2,4"),
+                  (text, "--train", "adamw", "--dp", 2, "--degrees", "1,2", "--plans",
+                   "megatron,megatron-sp", "--seq", 64),
+                  (MODELS / "all-minilm-l6-v2", "--degrees", "1,2,5")):
+        out = tmp_path / "page.html"
+        assert run(*words, "-o", out) == 0
+        pages.append(out.read_text(encoding="utf-8"))
+    for found in browser.lay_out(pages, tmp_path, (1200, 400)):
+        assert found["elements"] > 100 and not found["scrolls"], found["width"]
+        assert found["outside"] == [] and found["over"] == [], found["width"]
+
+
+# Services
+
+def test_rate(capsys):
+    """So many replicas that their tokens are as many as asked for, and not one more."""
+    words = (LLAMA_70B, "--gpu", "h200", "--degrees", "2,4", "--latency", 40, "--price", 3)
+    told = report(capsys, *words, "--rate", 5000)
+    for row in told["rows"]:
+        assert row["replicas"] == math.ceil(5000 / row["tokens_per_second"])
+        assert row["devices"] == row["replicas"] * row["ranks"]
+        assert row["fits"] and row["times"]["token"]["seconds"] <= 0.04
+        assert row["price_per_hour"] == 3 * row["ranks"]
+        assert row["service_price_per_hour"] == 3 * row["devices"]
+        assert row["price_per_million_tokens"] == pytest.approx(
+            1e6 * 3 * row["ranks"] / 3600 / row["tokens_per_second"])
+        assert row["price_per_million_prompt_tokens"] == pytest.approx(
+            1e6 * 3 * row["ranks"] / 3600 * row["times"]["prefill"]["seconds"] / 4096)
+        # With twice the users it would not fit or be too slow, if the rate was not reached.
+        more, = report(capsys, *words[:3], "--degrees", row["degree"], "--users",
+                       2 * row["users"])["rows"]
+        assert (row["replicas"] == 1 or not more["fits"] or
+                more["times"]["token"]["seconds"] > 0.04)
+    least = min(told["rows"], key=lambda row: row["devices"])
+    assert told["recommendation"].startswith(
+        f"Take {least['replicas']} replicas of tp={least['degree']} with megatron, "
+        f"{least['devices']} devices, for 5,000 tokens/s: each gives ")
+    fixed, = report(capsys, *words[:3], "--degrees", 2, "--users", 4, "--rate", 1000)["rows"]
+    assert fixed["users"] == 4 and fixed["replicas"] == math.ceil(1000 / fixed["tokens_per_second"])
+    told = report(capsys, *words[:3], "--degrees", 8, "--rate", 10)
+    assert "Take 1 replica of tp=8 with megatron, 8 devices, for 10 tokens/s: it gives " in \
+        told["recommendation"] and told["rows"][0]["users"] == 1
+
+
+def test_price_of_the_profile(capsys, tmp_path):
+    path = profile(tmp_path, price={"value": 2, "source": "a test"})
+    row, = report(capsys, FIXTURES / "bert", "--degrees", 2, "--gpu", path)["rows"]
+    assert row["price_per_hour"] == 4 and "price_per_million_prompt_tokens" not in row
+    row, = report(capsys, FIXTURES / "bert", "--degrees", 2, "--gpu", path, "--price", 3)["rows"]
+    assert row["price_per_hour"] == 6
+
+
+def test_optimizer_that_is_divided(capsys):
+    """Moments and masters of four groups are a quarter; where that is what is missing, it is said."""
+    words = (LLAMA_70B, "--gpu", "h200", "--train", "adamw", "--dp", 4, "--degrees", 8, "--plans",
+             "megatron-sp")
+    told, divided = report(capsys, *words), report(capsys, *words, "--shard-optimizer", "dp")
+    (whole,), (part,) = told["rows"], divided["rows"]
+    assert not whole["fits"] and part["fits"]
+    assert part["memory"]["moments"] == pytest.approx(whole["memory"]["moments"] / 4, rel=1e-3)
+    assert "with --shard-optimizer dp, dp=4,tp=8 with megatron-sp fits: " in told["recommendation"]
+    assert any("fits with --shard-optimizer dp: " in note for note in told["notes"])
+    assert divided["recommendation"].startswith("Take dp=4,tp=8 with megatron-sp on ")
 
 
 # Refusals
@@ -388,13 +466,22 @@ def test_bad_input(capsys, tmp_path):
     assert "found nothing" in refused(capsys, 1, "model.mlir")
     (tmp_path / "config.json").write_text("{")
     assert "config.json: expected JSON: " in refused(capsys, 1, tmp_path)
-    assert refused(capsys, 1, LLAMA_8B, "--gpu", "h900") == (
-        "tp-plan: for --gpu: expected one of a100, b200, h100, h200 or a file with a profile, got "
-        "'h900'; tp-plan --measure FILE.json makes one of this machine\n")
+    known = "a100, b200, gb200, h100, h200, l40s, rtx4090"
+    assert refused(capsys, 2, LLAMA_8B, "--gpu", "h900") == (
+        f"tp-plan: for --gpu: expected one of {known} or a file with a profile, got 'h900'; "
+        "tp-plan --measure FILE.json makes one of this machine\n")
+    assert "or a file with a profile, no such file: 'mine.json'; " in refused(
+        capsys, 2, LLAMA_8B, "--gpu", "mine.json")
     told = refused(capsys, 1, LLAMA_8B, "--degrees", 3)
-    assert told.startswith("tp-plan: no degree and plan asked for can be sized:\ntp=3 with ")
+    assert told.startswith("tp-plan: 'nn.attention' op at model.layers.{i}.self_attn: degree 3 ")
     assert "degree 3 does not fit 32 query heads" in told
-    assert "positions, 8192, got 9000" in refused(capsys, 1, LLAMA_8B, "--context", 9000)
+    told = refused(capsys, 1, LLAMA_8B, "--degrees", "3,5")
+    assert told.startswith("tp-plan: no degree and plan asked for can be sized:\ntp=3 with ")
+    # What all candidates have in common is said once.
+    config = json.loads((LLAMA_8B / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "lama"}))
+    assert refused(capsys, 1, tmp_path).count("unsupported model_type") == 1
+    assert "positions, 8192, got 9000" in refused(capsys, 2, LLAMA_8B, "--context", 9000)
 
 
 @pytest.mark.parametrize("words, text", [
@@ -413,6 +500,17 @@ def test_bad_input(capsys, tmp_path):
      "it is tokens that the program is run on"),
     ((LLAMA_8B, "--context", 64, "--prompt", 65), "for --prompt: expected at most the context, 64, "
      "got 65"),
+    ((LLAMA_8B, "--plans", "megatron,foo"), "for --plans: expected some of megatron, megatron-sp, "
+     "expert, expert-sp, replicated and files that end in .json, got 'foo'"),
+    ((LLAMA_8B, "--price", "-1"), "for --price: expected a positive number, got -1.0"),
+    ((LLAMA_8B, "--rate", "inf"), "for --rate: expected a positive number, got inf"),
+    ((LLAMA_8B, "--train", "adamw", "--rate", 9), "for --rate: has no meaning with --train: --dp "
+     "and --accumulate say how many sequences a step has"),
+    ((LLAMA_8B, "--rate", 9, "--check"), "for --check: has no meaning with --rate, as this machine "
+     "is no service of replicas"),
+    ((LLAMA_8B, "--shard-optimizer", "dp"), "for --shard-optimizer: has no meaning without --train"),
+    ((LLAMA_8B, "--train", "adamw", "--shard-optimizer", "dp"), "for --shard-optimizer: expected "
+     "--dp D beside it, the data-parallel groups over which the optimizer is divided"),
     ((LLAMA_8B, "--train", "adam"), "for the --train option: expected adamw or sgd, got 'adam'"),
 ])
 def test_bad_command_line(capsys, words, text):
@@ -423,9 +521,10 @@ def test_bad_command_line(capsys, words, text):
     ({"bandwidth": {"value": -4, "source": "x"}},
      "bandwidth.value: expected a positive number, got -4"),
     ({"bandwidth": {"value": 4}}, "bandwidth: expected the key source, which is not there"),
-    ({"vector": 4}, "vector: expected an object, got 4"),
+    ({"vector": 4}, 'vector: expected an object {"value": NUMBER, "source": TEXT}, got 4'),
     ({"vektor": 4}, 'profile: expected one of bandwidth, efficiency, kernel_seconds, links, '
-     'matrix, measured, memory, name, ranks_per_node, reserved, shared, target, vector, got "vektor"'),
+     'matrix, measured, memory, name, price, ranks_per_node, reserved, shared, target, vector, got '
+     '"vektor"'),
     ({"efficiency": {"matrix": 2, "attention": 1, "vector": 1, "bandwidth": 1}},
      "efficiency.matrix: expected a number above 0 and at most 1, got 2"),
     ({"links": []}, "links: expected a list of the link within a node and, if there is one, of "
@@ -464,8 +563,8 @@ def test_profiles():
     for name in _profile.known():
         found = _profile.read(name)
         assert not found.measured and len(found.links) == 2
-        for what, figure in found.figures():
-            assert re.search("data sheet|assum|workspace|published", figure.source), what
+        for what, figure, _ in found.figures():
+            assert re.search("data sheet|assum|workspace|published|nvidia-smi", figure.source), what
 
 
 # Held against runs
@@ -495,7 +594,7 @@ def test_measure(tmp_path, monkeypatch):
     assert run("--measure", path) == 0
     mine = _profile.read(str(path))
     assert mine.measured and mine.shared and mine.target == "cpu"
-    assert all("tp-plan --measure" in figure.source for what, figure in mine.figures()
+    assert all("tp-plan --measure" in figure.source for what, figure, _ in mine.figures()
                if what != "memory")
 
 

@@ -192,6 +192,10 @@ def test_paths_and_texts(server):
     assert listed["model"] == "echo" and listed["paths"]["/v1/chat/completions"] == ["POST"]
     assert {"/v1/completions", "/v1/models", "/tokenize", "/detokenize", "/health",
             "/metrics"} < set(listed["paths"])
+    # A browser gets a page of the same.
+    page = httpx.get(server.url + "/", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert page.headers["content-type"].startswith("text/html")
+    assert "/v1/chat/completions" in page.text and f"curl {server.url}/v1/" in page.text
     made = server.post("/tokenize", {"prompt": "é!", "return_token_strs": True}).json()
     assert len(made["token_strs"]) == len(made["tokens"])
     back = server.post("/detokenize", {"tokens": made["tokens"]}).json()

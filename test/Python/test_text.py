@@ -236,7 +236,7 @@ def test_missing_package(monkeypatch):
     with pytest.raises(ImportError) as error:
         text.Tokenizer(MODEL)
     assert str(error.value) == ("the package tokenizers is not installed; "
-                                "pip install 'tp-mlir[text]' brings it")
+                                "pip install './python[text]' in a checkout of tp-mlir brings it")
 
 
 def streamed(tokenizer, ids, draw, **options):

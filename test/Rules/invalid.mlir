@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --split-input-file --test-tp-print-rules --verify-diagnostics
 
 func.func @unknown(%x: tensor<4x4xf32>, %s: tensor<2xindex>) {
-  // expected-error @below {{'tensor.reshape' op has no sharding rule: implement ShardingRuleOpInterface or add a case to lib/Rules}}
+  // expected-error @below {{'tensor.reshape' op has no sharding rule: write what it computes as linalg.generic, or layers that repeat as tp.repeat; a rule of its own implements ShardingRuleOpInterface (docs/Editors.md)}}
   %0 = tensor.reshape %x(%s) : (tensor<4x4xf32>, tensor<2xindex>) -> tensor<2x8xf32>
   return
 }

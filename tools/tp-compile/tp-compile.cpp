@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Annotate/MeshText.h"
+#include "tp/Annotate/PlanNames.h"
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Compile/Compile.h"
 #include "tp/Import/ImportFlags.h"
@@ -100,6 +101,8 @@ int CommandLine::read(tp::CompileOptions &options) {
   if (mesh.getNumOccurrences() > 0)
     if (std::string problem = tp::parseMeshText(mesh, axes); !problem.empty())
       return refuse("for the --mesh option: " + llvm::Twine(problem));
+  if (std::string problem = tp::checkPlanName(plan); !problem.empty())
+    return refuse("for the --plan option: " + llvm::Twine(problem));
   if (int code = readExplain(options))
     return code;
   if (int code = readStage(options))

@@ -184,7 +184,7 @@ def VerifyPartitioned
     ```
     error: 'arith.addf' op operand 1: expected a complete value as operand 0 is,
       because a complete value added to a partial one would count once per rank,
-      got [{}, {} ] partial<sum> {"tp"}
+      got [{}, {} ], partial sum {"tp"}
     ```
   }];
 }

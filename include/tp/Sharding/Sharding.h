@@ -91,7 +91,7 @@ bool sameLayout(llvm::ArrayRef<int64_t> shape, const TensorSharding &a,
 std::string verifySharding(llvm::ArrayRef<int64_t> shape,
                            const TensorSharding &sharding, const Mesh &mesh);
 
-/// As written in IR: [{"tp"}, {?}, {"dp", "tp":(1)2 grain 64}] partial<sum>
+/// As written in IR: [{"tp"}, {?}, {"dp", "tp":(1)2 grain 64}], partial sum
 /// {"x"}.
 std::string toString(const TensorSharding &sharding, const Mesh &mesh);
 

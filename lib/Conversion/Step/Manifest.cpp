@@ -455,6 +455,13 @@ static void describeLaunch(const Launch &launch, json::Object &fields) {
   fields["shared_bytes"] = launch.sharedBytes;
 }
 
+/// Adds the places of the program that a kernel or call computes.
+static void describeLocations(ArrayRef<std::string> locations,
+                              json::Object &fields) {
+  if (!locations.empty())
+    fields["locations"] = json::Array(locations);
+}
+
 /// `definition` is null for the kernel of a library's operation, which is
 /// defined by that alone.
 static json::Object describeKernel(const KernelEntry &entry,
@@ -463,6 +470,7 @@ static json::Object describeKernel(const KernelEntry &entry,
   if (definition)
     if (auto label = definition->getAttrOfType<StringAttr>(labelAttrName))
       kernel["name"] = entry.name + " " + label.getValue().str();
+  describeLocations(entry.locations, kernel);
   if (launches) {
     describeLaunch(entry.launch, kernel);
     kernel["arguments"] = entry.arguments;
@@ -502,11 +510,14 @@ static json::Object describeEntry(func::FuncOp function, int64_t scratch,
 }
 
 /// The descriptions of a library's calls, which their ids count.
-static json::Array numberDescriptions(ArrayRef<json::Object> descriptions) {
+static json::Array
+numberDescriptions(ArrayRef<json::Object> descriptions,
+                   ArrayRef<std::vector<std::string>> places) {
   json::Array result;
   for (auto [id, fields] : llvm::enumerate(descriptions)) {
     json::Object description(fields);
     description["id"] = id;
+    describeLocations(places[id], description);
     result.push_back(std::move(description));
   }
   return result;
@@ -557,7 +568,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
                         {"collectives", std::move(collectiveList)},
                         {"kernels", std::move(kernelList)}};
   for (const auto &[list, descriptions] : libraries)
-    manifest[list] = numberDescriptions(descriptions);
+    manifest[list] = numberDescriptions(descriptions, placesOf.at(list));
   if (auto generation =
           module->getAttrOfType<DictionaryAttr>(generationAttrName))
     manifest["generation"] = describe(generation);

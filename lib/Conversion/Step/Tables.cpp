@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Resolve/Provenance.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
 #include "tp/Support/Bytes.h"
@@ -32,9 +33,19 @@ static func::FuncOp getCallee(func::CallOp call) {
       call, call.getCalleeAttr());
 }
 
+/// Adds the place of `op` to those of a kernel or call, if it has one.
+static void addLocation(Operation *op, std::vector<std::string> &locations) {
+  std::string location = toString(op->getLoc());
+  if (!location.empty() && !llvm::is_contained(locations, location))
+    locations.push_back(std::move(location));
+}
+
 LogicalResult Tables::addKernel(Operation *user, StringRef name) {
-  if (!kernelOf.try_emplace(name, kernels.size()).second)
+  auto [found, isNew] = kernelOf.try_emplace(name, kernels.size());
+  if (!isNew) {
+    addLocation(user, kernels[found->second].locations);
     return success();
+  }
   KernelEntry entry{name.str(), {}, 0};
   if (traits.launchesKernels) {
     auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName);
@@ -51,7 +62,8 @@ LogicalResult Tables::addKernel(Operation *user, StringRef name) {
     entry.arguments = kernel.getNumArguments();
     entry.images = getKernelImages(kernel);
   }
-  kernels.push_back(entry);
+  addLocation(user, entry.locations);
+  kernels.push_back(std::move(entry));
   return success();
 }
 
@@ -108,6 +120,13 @@ LogicalResult Tables::addLibrary(Operation *op) {
   for (LibrarySite &site : *sites)
     if (failed(addSite(site)))
       return failure();
+  // One call is known by the first description.
+  for (LibrarySite &site : llvm::drop_begin(*sites))
+    if (auto description =
+            sites->front().op.getLibraryDescription(sites->front().use);
+        description && placesOf.count(description->list))
+      addLocation(site.op,
+                  placesOf[description->list][sites->front().description]);
   sitesOf[op] = std::move(*sites);
   return success();
 }
@@ -119,7 +138,12 @@ LogicalResult Tables::addSite(LibrarySite &site) {
       return failure();
   } else if (std::optional<LibraryDescription> description =
                  site.op.getLibraryDescription(site.use)) {
-    site.description = addDescription(std::move(*description));
+    StringRef list = description->list;
+    int64_t id = addDescription(std::move(*description));
+    auto &places = placesOf[list];
+    places.resize(std::max<size_t>(places.size(), id + 1));
+    addLocation(site.op, places[id]);
+    site.description = id;
   }
   llvm::for_each(site.getOperands(), [&](Value value) { addParameter(value); });
   return success();

@@ -32,6 +32,8 @@ struct KernelEntry {
   Launch launch;         ///< on a device
   int64_t arguments = 0; ///< on a device
   llvm::SmallVector<KernelImage, 0> images = {};
+  /// The places of the program that it computes, each once.
+  std::vector<std::string> locations = {};
 };
 
 struct ParameterEntry {
@@ -81,6 +83,8 @@ private:
   /// Descriptions of what libraries compute, by the manifest's key, and where
   /// those that several calls share are in their list.
   std::map<llvm::StringRef, std::vector<llvm::json::Object>> libraries;
+  /// The places of the program that each of them is called for.
+  std::map<llvm::StringRef, std::vector<std::vector<std::string>>> placesOf;
   llvm::StringMap<int64_t> sharedOf;
   int64_t libraryScratch = 0;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<LibrarySite>> sitesOf;

@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
     exported = tp_mlir.export(module, (ids,))
     outputs = exported.compile(mesh="tp=2").run(ids)
 
-PyTorch is imported when `export` is called: `pip install 'tp-mlir[export]'` brings it.
+PyTorch is imported when `export` is called: `pip install './python[export]'` brings it.
 """
 
 import sys

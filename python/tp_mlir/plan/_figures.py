@@ -15,8 +15,9 @@ def _seconds(time):
 
 
 def _serving(row, candidate, workload, profile, limit):
-    capacity, memory = row["available_bytes"] + row["memory"]["workspace"], row["memory"]
+    capacity, memory = row["device_bytes"], row["memory"]
     token = _roofline.token(candidate, workload, profile)
+    row["users"] = workload.users
     row["times"] = {"prefill": _seconds(_roofline.prefill(candidate, workload, profile)),
                     "token": _seconds(token)}
     row["tokens_per_second"] = workload.users / token.total
@@ -27,7 +28,7 @@ def _serving(row, candidate, workload, profile, limit):
 
 
 def _training(row, candidate, workload, profile):
-    capacity, memory = row["available_bytes"] + row["memory"]["workspace"], row["memory"]
+    capacity, memory = row["device_bytes"], row["memory"]
     time = _roofline.training(candidate, workload, profile)
     row["times"] = {"step": _seconds(time)}
     tokens = row["tokens"] * workload.accumulate
@@ -102,9 +103,9 @@ def describe(candidate, workload, profile, limit=None):
                 f"{profile.ranks_per_node}, and {profile.name} has no link between nodes"}
     memory = _memory.by_kind(candidate, workload, profile, ranks)
     row["memory"] = memory
-    row["program_bytes"] = _memory.of_program(memory)
-    row["available_bytes"] = profile.available(ranks)
-    row["fits"] = row["program_bytes"] <= row["available_bytes"]
+    row["total_bytes"] = sum(memory.values())
+    row["device_bytes"] = profile.memory.value * profile.part(ranks)
+    row["fits"] = row["total_bytes"] <= row["device_bytes"]
     row["excess"] = candidate.data["parameters"]["excess"]
     row["collectives"] = _collectives(candidate, workload, profile)
     row["traffic"] = _traffic(candidate, workload, profile)

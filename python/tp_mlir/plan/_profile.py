@@ -14,15 +14,23 @@ from dataclasses import dataclass, replace
 _FOLDER = pathlib.Path(__file__).parent / "profiles"
 # Keys, and what is needed of them.
 _TOP = {"name", "target", "measured", "memory", "reserved", "shared", "ranks_per_node", "matrix",
-        "vector", "bandwidth", "kernel_seconds", "efficiency", "links"}
-_OPTIONAL = {"shared"}
+        "vector", "bandwidth", "kernel_seconds", "efficiency", "links", "price"}
+_OPTIONAL = {"shared", "price"}
 _EFFICIENCY = ("matrix", "attention", "vector", "bandwidth")
 _RESERVED = ("context", "workspace", "communicator")
 _TYPES = ("f32", "bf16", "f16")
 
 
 class ProfileError(ValueError):
-    """A profile that cannot be used; the message says where and what was expected."""
+    """A profile that cannot be used; the message says where and what was expected.
+
+    Attributes:
+        code: 2 if it is the command line that names none, or else 1.
+    """
+
+    def __init__(self, text, code=1):
+        super().__init__(text)
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -60,30 +68,27 @@ class Profile:
     kernel_seconds: Figure  # from one kernel to the next
     efficiency: dict        # what is reached of matrix, attention, vector, bandwidth
     links: tuple            # within a node; between nodes, where there are any
+    price: Figure = None    # of one device for an hour, in any currency
 
     def part(self, ranks):
         """What one of so many ranks has of a device."""
         return 1 / min(ranks, self.ranks_per_node) if self.shared else 1.0
 
-    def available(self, ranks):
-        """Bytes for the program of one of so many ranks."""
-        taken = sum(figure.value for kind, figure in self.reserved.items()
-                    if kind != "communicator" or ranks > 1)
-        return self.memory.value * self.part(ranks) - taken
-
     def figures(self):
-        """Every figure with what it is of."""
-        yield "memory", self.memory
+        """Every figure: what it is of, the Figure, and its unit (_units.figure_text)."""
+        yield "memory", self.memory, "B"
         for kind, figure in self.reserved.items():
-            yield f"reserved, {kind}", figure
+            yield f"reserved, {kind}", figure, "B"
         for kind, figure in self.matrix.items():
-            yield f"products in {kind}", figure
-        yield "other arithmetic", self.vector
-        yield "memory bandwidth", self.bandwidth
-        yield "a kernel's start", self.kernel_seconds
+            yield f"matrix products in {kind}", figure, "FLOP/s"
+        yield "other arithmetic", self.vector, "FLOP/s"
+        yield "memory bandwidth", self.bandwidth, "B/s"
+        yield "start of a kernel", self.kernel_seconds, "s"
         for link in self.links:
-            yield f"{link.name}, latency", link.alpha
-            yield f"{link.name}, one way", link.beta
+            yield f"{link.name}, latency", link.alpha, "s"
+            yield f"{link.name}, one way", link.beta, "B/s"
+        if self.price:
+            yield "price of a device", self.price, "per hour"
 
 
 def known():
@@ -94,6 +99,11 @@ def known():
 def with_nodes(profile, ranks):
     """The profile with so many ranks on a node."""
     return replace(profile, ranks_per_node=ranks)
+
+
+def with_price(profile, price):
+    """The profile with the price of one device for an hour."""
+    return replace(profile, price=Figure(price, "--price"))
 
 
 class _Reader:
@@ -135,6 +145,8 @@ class _Reader:
         return value
 
     def figure(self, where, value, least=0.0):
+        if not isinstance(value, dict):
+            self.fail(where, 'an object {"value": NUMBER, "source": TEXT}', value)
         self.keys(where, value, ("value", "source"))
         return Figure(self.number(f"{where}.value", value["value"], least),
                       self.text(f"{where}.source", value["source"]))
@@ -173,7 +185,8 @@ class _Reader:
             kernel_seconds=self.figure("kernel_seconds", data["kernel_seconds"]),
             efficiency={kind: self.number(f"efficiency.{kind}", value, most=1)
                         for kind, value in efficiency.items()},
-            links=tuple(self.link(f"links[{i}]", value) for i, value in enumerate(links)))
+            links=tuple(self.link(f"links[{i}]", value) for i, value in enumerate(links)),
+            price=self.figure("price", data["price"]) if "price" in data else None)
 
 
 def read(name):
@@ -182,9 +195,11 @@ def read(name):
     if name not in known():
         path = pathlib.Path(name)
         if not path.is_file():
-            raise ProfileError(f"for --gpu: expected one of {', '.join(known())} or a file with a "
-                               f"profile, got '{name}'; tp-plan --measure FILE.json makes one of "
-                               "this machine")
+            found = (f"no such file: '{name}'" if path.suffix or len(path.parts) > 1
+                     else f"got '{name}'")
+            raise ProfileError(
+                f"for --gpu: expected one of {', '.join(known())} or a file with a profile, "
+                f"{found}; tp-plan --measure FILE.json makes one of this machine", code=2)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:

@@ -3,13 +3,13 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-The cheapest is the one of the fewest ranks that holds the model and meets the latency asked for,
-of equals the fastest. Tensor parallelism should stop where a rank more no longer pays: at the
+The cheapest is the one of the fewest ranks (for a rate asked for: of all replicas together) that
+holds the model and meets the latency asked for, of equals the fastest. Tensor parallelism should stop where a rank more no longer pays: at the
 node's end, where collectives take most of the time, where KV heads are copied rather than cut.
 """
 
 from . import _figures
-from ._units import bytes_text, seconds_text
+from ._units import bytes_text, count_text, part_text, price_text, seconds_text
 
 # Twice the ranks should give at least so much more speed.
 _WORTH = 1.3
@@ -22,7 +22,12 @@ def _name(row):
 
 
 def _best(rows):
-    return min(rows, key=lambda row: (row["ranks"], _figures.latency(row), row["program_bytes"]))
+    return min(rows, key=lambda row: (row.get("devices", row["ranks"]), _figures.latency(row),
+                                      row["total_bytes"]))
+
+
+def _memory(row):
+    return part_text(row["total_bytes"], row["device_bytes"])
 
 
 def _what(workload):
@@ -51,11 +56,14 @@ def _beyond(rows, chosen):
     larger = _next(rows, chosen)
     if larger is None:
         return ""
-    return (f"; {larger['mesh']} would be {_faster(larger, chosen):.2f} times as fast for "
-            f"{larger['ranks'] / chosen['ranks']:g} times the ranks")
+    speed = _faster(larger, chosen)
+    if speed <= 1:
+        return f"; {larger['mesh']} would be slower ({speed:.2f}x)"
+    return (f"; {larger['mesh']} would be {speed:.2f}x as fast with "
+            f"{larger['ranks'] / chosen['ranks']:g}x the ranks")
 
 
-def _nothing_fits(rows, workload, profile, latency):
+def _nothing_fits(rows, workload, profile, latency, divided):
     sized = [row for row in rows if "memory" in row]
     if not sized:
         return "No degree asked for fits the model: see what does not divide."
@@ -65,31 +73,52 @@ def _nothing_fits(rows, workload, profile, latency):
         return (f"None meets {seconds_text(latency)}: the fastest, {_name(fastest)}, takes "
                 f"{seconds_text(_figures.latency(fastest))} for {_what(workload)}.")
     within = [row for row in sized if row["nodes"] == 1] or sized
-    least = min(within, key=lambda row: row["program_bytes"])
-    text = (f"None fits: {_name(least)} needs {bytes_text(least['program_bytes'])} of "
-            f"{bytes_text(least['available_bytes'])} a rank")
+    least = min(within, key=lambda row: row["total_bytes"])
+    text = f"None fits: {_name(least)} needs {_memory(least)} a rank"
+    if divided:
+        best = min(divided, key=lambda row: (row["ranks"], row["total_bytes"]))
+        return (f"{text}; with --shard-optimizer dp, {_name(best)} fits: {_memory(best)} a rank.")
     if profile.shared:
         return f"{text}: all ranks share one memory, so more of them hold no more."
     if least["ranks"] < profile.ranks_per_node:
         return f"{text}; ask for higher degrees, as a node has {profile.ranks_per_node} ranks."
-    parts = -(-least["program_bytes"] // least["available_bytes"])
+    workspace = least["memory"]["workspace"]
+    parts = -(-(least["total_bytes"] - workspace) // (least["device_bytes"] - workspace))
     return (f"{text}; keep tensor parallelism within a node and cut the layers over about "
             f"{parts:.0f} nodes by pipeline parallelism, which tp-mlir does not have.")
 
 
-def sentence(rows, workload, profile, latency=None):
-    """The recommendation with its reason."""
+def _service(chosen, rate):
+    """What serves a rate: replicas, their users, and what it costs."""
+    many = chosen["replicas"] > 1
+    text = (f"Take {chosen['replicas']} replica{'s' if many else ''} of {_name(chosen)}, "
+            f"{chosen['devices']} device{'s' if chosen['devices'] > 1 else ''}, for "
+            f"{count_text(rate)} tokens/s: {'each gives' if many else 'it gives'} "
+            f"{count_text(chosen['tokens_per_second'])}")
+    if "users" in chosen:
+        text += (f" to {chosen['users']} user{'s' if chosen['users'] > 1 else ''} at once, a token "
+                 f"in {seconds_text(_figures.latency(chosen))}")
+    if "service_price_per_hour" in chosen:
+        text += f", and all cost {price_text(chosen['service_price_per_hour'])} an hour"
+    return f"{text} ({_memory(chosen)} a rank)."
+
+
+def sentence(rows, workload, profile, latency=None, rate=None, divided=()):
+    """The recommendation with its reason.
+
+    Args:
+        divided: rows of candidates that fit if the optimizer is divided over dp.
+    """
     chosen = choose(rows, workload, latency)
     if chosen is None:
-        return _nothing_fits(rows, workload, profile, latency)
+        return _nothing_fits(rows, workload, profile, latency, divided)
+    if rate is not None:
+        return _service(chosen, rate)
     meets = (f" and meet {seconds_text(latency)} for {_what(workload)} "
              f"({seconds_text(_figures.latency(chosen))})") if latency is not None else ""
-    ranks = chosen["ranks"]
-    reason = (f"the fewest ranks that hold it ({bytes_text(chosen['program_bytes'])} of "
-              f"{bytes_text(chosen['available_bytes'])} a rank){meets}")
-    if ranks == 1:
-        reason = (f"it fits on one ({bytes_text(chosen['program_bytes'])} of "
-                  f"{bytes_text(chosen['available_bytes'])}){meets}")
+    reason = f"the fewest ranks that hold it ({_memory(chosen)} a rank){meets}"
+    if chosen["ranks"] == 1:
+        reason = f"it fits on one ({_memory(chosen)}){meets}"
     if chosen["nodes"] > 1 and chosen["degree"] > profile.ranks_per_node:
         reason += ("; its groups leave the node, where pipeline parallelism, which tp-mlir does "
                    "not have, would serve better")
@@ -101,7 +130,8 @@ def _doublings(rows):
     sized = [row for row in rows if "times" in row]
     for row in sized:
         for other in sized:
-            if other["plan"] == row["plan"] and other["ranks"] == 2 * row["ranks"]:
+            if (other["plan"] == row["plan"] and other["ranks"] == 2 * row["ranks"] and
+                    other.get("users") == row.get("users")):
                 yield row, other
 
 
@@ -121,11 +151,13 @@ def _stops(rows, profile):
             continue
         told.add(row["plan"])
         where = " and the groups leave the node" if leaves else ""
-        yield (f"Tensor parallelism of {row['plan']} stops paying at tp={row['degree']}: at "
-               f"tp={other['degree']} collectives are {100 * part:.0f} % of the time{where}, and "
-               f"it is {gain:.2f} times as fast. For more throughput run several of them (data "
-               "parallelism); for more memory cut the layers over nodes (pipeline parallelism, "
-               "which tp-mlir does not have).")
+        speed = (f"only {gain:.2f}x as fast as" if gain > 1.005 else "no faster than" if gain > 0.995
+                 else f"slower ({gain:.2f}x) than")
+        yield (f"Tensor parallelism of {row['plan']} stops paying at tp={row['degree']}: "
+               f"tp={other['degree']} is {speed} tp={row['degree']}; collectives take "
+               f"{100 * part:.0f} % of its time{where}. For more throughput run several of them "
+               "(data parallelism); for more memory cut the layers over nodes (pipeline "
+               "parallelism, which tp-mlir does not have).")
 
 
 def _long_contexts(rows, workload):
@@ -134,11 +166,11 @@ def _long_contexts(rows, workload):
     if workload.kind != "serve" or not sized:
         return
     largest = max(sized, key=lambda row: row["degree"])
-    cache, all_of_it = largest["memory"]["kv_cache"], largest["program_bytes"]
+    cache, all_of_it = largest["memory"]["kv_cache"], largest["total_bytes"]
     if largest["cache_copies"] > 1.01:
         yield (f"At tp={largest['degree']} each part of the cache lies on "
                f"{largest['cache_copies']:.3g} ranks, for "
-               "there are more ranks than KV heads: more of them hold no longer a context. "
+               "there are more ranks than KV heads: more ranks do not allow a longer context. "
                "Context parallelism (ring attention), which tp-mlir does not have, cuts it along "
                "the sequence instead.")
     elif cache > all_of_it / 2 and not largest["fits"]:
@@ -147,8 +179,10 @@ def _long_contexts(rows, workload):
                "which tp-mlir does not have.")
 
 
-def notes(rows, workload, profile):
+def notes(rows, workload, profile, divided=()):
     """What else the figures say."""
+    for row in divided:
+        yield f"{_name(row)} fits with --shard-optimizer dp: {_memory(row)} a rank."
     yield from _stops(rows, profile)
     yield from _long_contexts(rows, workload)
     for row in rows:

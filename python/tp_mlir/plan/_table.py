@@ -9,36 +9,50 @@ import io
 import json
 
 from . import _figures
-from ._units import bytes_text, count_text, seconds_text
+from ._units import bytes_text, count_text, part_text, price_text, seconds_text
 
 KINDS = {"parameters": "parameters", "kv_cache": "KV cache", "gradients": "gradients",
-          "moments": "moments", "kept_values": "kept values", "activations": "activations",
-          "communication": "communication", "other": "other", "workspace": "workspace"}
+          "moments": "moments and masters", "kept_values": "kept values",
+          "activations": "activations", "communication": "communication", "other": "other",
+          "workspace": "workspace"}
 _TIMES = {"prefill": "prefill", "token": "token", "step": "step", "run": "run"}
 
 
+def _memory(row):
+    return part_text(row["total_bytes"], row["device_bytes"])
+
+
+# What some rows have: key, title, text of a value.
+_OPTIONAL = (
+    ("tokens_per_second", "tokens/s", count_text),
+    ("longest_context", "longest context", "{:,}".format),
+    ("most_users", "max. users", "{:,}".format),
+    ("most_sequences", "max. sequences", "{:,}".format),
+    ("of_peak", "of peak", "{:.0%}".format),
+    ("replicas", "replicas", "{:,}".format),
+    ("devices", "devices", "{:,}".format),
+    ("price_per_million_tokens", "price of 1M tokens", price_text),
+    ("price_per_million_prompt_tokens", "1M prompt tokens", price_text))
+
+
 def _columns(rows):
-    """(title, text of a row) of each column that some row has."""
+    """(title, text of a row) of each column that some row has: what decides comes first."""
     sized = [row for row in rows if "memory" in row]
     columns = [("mesh", lambda row: row["mesh"]), ("plan", lambda row: row["plan"])]
-    for kind, title in KINDS.items():
-        if any(row["memory"].get(kind) for row in sized):
-            columns.append((title, lambda row, kind=kind: bytes_text(row["memory"].get(kind, 0))))
-    columns.append(("in all", lambda row: bytes_text(sum(row["memory"].values()))))
-    columns.append(("fits", lambda row: "yes" if row["fits"] else "no"))
+    if len({row.get("users") for row in sized}) > 1:
+        columns.append(("users", lambda row: f"{row['users']:,}"))
+    columns += [("fits", lambda row: "yes" if row["fits"] else "no"), ("memory of a rank", _memory)]
     for kind, title in _TIMES.items():
         if any(kind in row["times"] for row in sized):
             columns.append((title, lambda row, kind=kind: seconds_text(
                 row["times"][kind]["seconds"])))
-    columns.append(("of it comm.", lambda row: f"{100 * _figures.communication_part(row):.0f} %"))
-    if any("tokens_per_second" in row for row in sized):
-        columns.append(("tokens/s", lambda row: count_text(row["tokens_per_second"])))
-    for key, title in (("longest_context", "longest context"), ("most_users", "most users"),
-                       ("most_sequences", "most sequences")):
+    columns.append(("comm.", lambda row: f"{_figures.communication_part(row):.0%}"))
+    for key, title, text in _OPTIONAL:
         if any(key in row for row in sized):
-            columns.append((title, lambda row, key=key: f"{row[key]:,}"))
-    if any("of_peak" in row for row in sized):
-        columns.append(("of peak", lambda row: f"{100 * row.get('of_peak', 0):.0f} %"))
+            columns.append((title, lambda row, key=key, text=text: text(row.get(key, 0))))
+    price = "service_price_per_hour" if any("replicas" in row for row in sized) else "price_per_hour"
+    if any(price in row for row in sized):
+        columns.append(("price of an hour", lambda row: price_text(row[price])))
     return columns
 
 
@@ -47,6 +61,16 @@ def cells(report):
     columns = _columns(report["rows"])
     return [title for title, _ in columns], [
         [text(row) for _, text in columns] for row in report["rows"] if "memory" in row]
+
+
+def memory(report):
+    """Memory of a rank by kind: a list of titles, and a list of texts for each row."""
+    rows = [row for row in report["rows"] if "memory" in row]
+    kinds = [kind for kind in KINDS if any(row["memory"].get(kind) for row in rows)]
+    return (["mesh", "plan", *(KINDS[kind] for kind in kinds), "total"],
+            [[row["mesh"], row["plan"],
+              *(bytes_text(row["memory"].get(kind, 0)) for kind in kinds),
+              bytes_text(row["total_bytes"])] for row in rows])
 
 
 def collectives(report):
@@ -84,7 +108,7 @@ def refusals(report):
 def as_text(report):
     lines = [report["title"], report["trust"], ""]
     if any("memory" in row for row in report["rows"]):
-        lines += _aligned(*cells(report))
+        lines += [*_aligned(*cells(report)), "", "memory of a rank:", *_aligned(*memory(report))]
     if any(row.get("collectives") for row in report["rows"]):
         lines += ["", f"collectives of {report['unit']}:", *_aligned(*collectives(report))]
     if report["checks"]:
@@ -101,9 +125,10 @@ def as_json(report):
 
 def as_csv(report):
     """Plain numbers: bytes and seconds, a line for each candidate."""
-    keys = ["plan", "degree", "mesh", "ranks", "nodes", "fits", "program_bytes",
-            "available_bytes", "tokens_per_second", "longest_context", "most_users",
-            "most_sequences", "of_peak"]
+    keys = ["plan", "degree", "mesh", "ranks", "nodes", "users", "fits", "total_bytes",
+            "device_bytes", "tokens_per_second", "longest_context", "most_users", "most_sequences",
+            "of_peak", "replicas", "devices", "price_per_hour", "service_price_per_hour",
+            "price_per_million_tokens", "price_per_million_prompt_tokens"]
     kinds = [kind for kind in KINDS if any(
         kind in row.get("memory", ()) for row in report["rows"])]
     times = [kind for kind in _TIMES if any(kind in row.get("times", ()) for row in report["rows"])]

@@ -37,6 +37,7 @@ class Workload:
     recompute: str = None
     dtype: str = None
     data: int = 1           # data-parallel groups
+    shard_optimizer: str = None  # the axis over which moments and masters are divided
     logits: str = None
     untie: bool = False
     ignore: str = None
@@ -53,6 +54,7 @@ class Workload:
         else:
             options = {"seq": self.seq, "batch": self.batch and self.batch * self.data,
                        "train": self.optimizer, "recompute": self.recompute,
+                       "shard-optimizer": self.shard_optimizer,
                        "logits": self.logits}
         return {**options, "dtype": self.dtype, "untie": self.untie or None,
                 "ignore": self.ignore}
@@ -115,8 +117,7 @@ def compile_one(model, workload, plan, degree, target):
     return Candidate(plan, degree, workload.mesh(degree), json.loads(printed))
 
 
-def compile_all(model, workload, plans, degrees, target):
-    """The Candidates of all plans and degrees, by plan; several at a time."""
-    pairs = [(plan, degree) for plan in plans for degree in degrees]
+def each(function, pairs):
+    """function(*pair) of each pair, in order; several at a time, as compilers are processes."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(lambda pair: compile_one(model, workload, *pair, target), pairs))
+        return list(pool.map(lambda pair: function(*pair), pairs))

@@ -3,7 +3,7 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Needs the packages of the extra `serve`: `pip install 'tp-mlir[serve]'`.
+Needs the packages of the extra `serve`: `pip install './python[serve]'`.
 """
 
 from ._app import create_app

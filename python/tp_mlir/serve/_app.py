@@ -10,11 +10,11 @@ import time
 
 import fastapi
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from .._encoder import Encoder
-from . import _embeddings, _errors, _limits, _requests, _responses
+from . import _embeddings, _errors, _front, _limits, _requests, _responses
 from ._access import Access
 from ._chats import Prompts
 from ._errors import ApiError
@@ -196,7 +196,11 @@ def create_app(engine, tokenizer, settings):
             listed[route.path] = sorted(route.methods)
 
     @app.get("/")
-    async def paths():
+    async def paths(request: fastapi.Request):
+        if _front.wants_page(request.headers.get("accept")):
+            address = str(request.base_url).rstrip("/")
+            return HTMLResponse(_front.page(address, server.described(), listed,
+                                            bool(settings.api_keys)))
         return {"server": "tp-serve", "model": settings.model, "paths": listed}
 
     _finish(app, server)

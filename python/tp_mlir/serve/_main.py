@@ -18,10 +18,20 @@ from ._run import serve
 from ._settings import KEY_VARIABLE, Settings, api_keys
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Defaults of options that have one and whose text does not say it."""
+
+    def _get_help_string(self, action):
+        said = action.help or ""
+        if action.default in (None, {}) or "default" in said:
+            return said
+        return super()._get_help_string(action)
+
+
 def _parser():
     parser = argparse.ArgumentParser(
         prog="tp-serve", description="Serve a model by OpenAI's HTTP interface.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        formatter_class=_Help)
     _version.add(parser)
     _engine_options.add(parser)
     default = Settings(model="")
@@ -33,8 +43,8 @@ def _parser():
                         help=f"keys that let in, one a line; or one key in ${KEY_VARIABLE}")
     for name, kind, about in (
             ("max_body_bytes", integer(1), "of a request"),
-            ("max_choices", integer(1), "answers that one request may ask for"),
-            ("max_answers", integer(1), "answers in the making at once"),
+            ("max_choices", integer(1), "choices that one request may ask for (n)"),
+            ("max_answers", integer(1), "requests in progress at once"),
             ("requests_per_minute", integer(0), "of one client; 0 sets no limit"),
             ("drain_seconds", number(0), "how long answers may go on after SIGTERM"),
             ("max_connections", integer(1), "connections open at once"),

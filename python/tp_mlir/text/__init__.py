@@ -3,7 +3,7 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Needs the packages tokenizers and jinja2: `pip install 'tp-mlir[text]'`.
+Needs the packages tokenizers and jinja2: `pip install './python[text]'`.
 """
 
 from ._calls import NAME, CallParser, calls_grammar, find_format

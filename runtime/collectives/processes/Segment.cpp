@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Segment.h"
+#include "tprt/units.h"
 
 #include <cerrno>
 #include <cstring>
@@ -79,8 +80,9 @@ Expected<Segment> Segment::create(int64_t ranks, int64_t regionBytes) {
   Layout layout(ranks, sizeof(Header), GroupRecord::size(ranks));
   uint64_t bytes = uint64_t(layout.regions) + uint64_t(ranks * regionBytes);
   if (ftruncate(segment.file, off_t(bytes)) != 0)
-    return userError("cannot make ", bytes, " bytes of shared memory for ",
-                     ranks, " ranks: ", std::strerror(errno),
+    return userError("cannot make ", formatBytes(double(bytes)),
+                     " of shared memory for ", ranks,
+                     " ranks: ", std::strerror(errno),
                      " (is there a limit on the size of files?)");
   // The records' memory is taken now, so that a lack of it is an error here.
   if (int code = posix_fallocate(segment.file, 0, layout.groups))

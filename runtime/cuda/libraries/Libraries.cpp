@@ -10,6 +10,8 @@
 
 #include "Libraries.h"
 
+#include "tprt/units.h"
+
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -180,9 +182,9 @@ Expected<Event> tprt::makeEvent(const Driver &cuda, bool timed) {
 
 Expected<PinnedBytes> tprt::allocatePinned(const Driver &cuda, int64_t bytes) {
   void *memory = nullptr;
-  TPRT_TRY(
-      cuda.check(cuda.cuMemHostAlloc(&memory, size_t(bytes ? bytes : 1),
-                                     CU_MEMHOSTALLOC_PORTABLE),
-                 detail::join("cannot pin ", bytes, " bytes of host memory")));
+  TPRT_TRY(cuda.check(cuda.cuMemHostAlloc(&memory, size_t(bytes ? bytes : 1),
+                                          CU_MEMHOSTALLOC_PORTABLE),
+                      detail::join("cannot pin ", formatBytes(double(bytes)),
+                                   " of host memory")));
   return PinnedBytes(cuda, memory);
 }

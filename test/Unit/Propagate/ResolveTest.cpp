@@ -75,18 +75,18 @@ TEST(Resolve, rowSplitCountsTheBiasOnce) {
                                    make({{}, {}}, {y}));
   EXPECT_EQ(op.required(resolved, 0), "[{}, {\"y\"}]");
   EXPECT_EQ(op.required(resolved, 1), "[{}, {\"y\"}]");
-  EXPECT_EQ(op.required(resolved, 2), "[{}] partial<sum> {\"y\"}");
-  EXPECT_EQ(op.produced(resolved), "[{}, {}] partial<sum> {\"y\"}");
+  EXPECT_EQ(op.required(resolved, 2), "[{}], partial sum {\"y\"}");
+  EXPECT_EQ(op.produced(resolved), "[{}, {}], partial sum {\"y\"}");
 }
 
 TEST(Resolve, partialInputPassesThrough) {
   Linear op;
   ResolvedOp resolved = op.resolve(make({{}, {}}, {x}), make({{}, {y}}),
                                    make({{}}), make({{}, {}}, {x, y}));
-  EXPECT_EQ(op.required(resolved, 0), "[{}, {\"y\"}] partial<sum> {\"x\"}");
+  EXPECT_EQ(op.required(resolved, 0), "[{}, {\"y\"}], partial sum {\"x\"}");
   EXPECT_EQ(op.required(resolved, 1), "[{}, {\"y\"}]");
-  EXPECT_EQ(op.required(resolved, 2), "[{}] partial<sum> {\"x\", \"y\"}");
-  EXPECT_EQ(op.produced(resolved), "[{}, {}] partial<sum> {\"x\", \"y\"}");
+  EXPECT_EQ(op.required(resolved, 2), "[{}], partial sum {\"x\", \"y\"}");
+  EXPECT_EQ(op.produced(resolved), "[{}, {}], partial sum {\"x\", \"y\"}");
 }
 
 TEST(Resolve, partialInputThatTheResultDoesNotHaveIsSummed) {
@@ -100,7 +100,7 @@ TEST(Resolve, onlyOneOperandOfAProductCarries) {
   Linear op;
   ResolvedOp resolved = op.resolve(make({{}, {}}, {x}), make({{}, {}}, {x}),
                                    make({{}}), make({{}, {}}, {x}));
-  EXPECT_EQ(op.required(resolved, 0), "[{}, {}] partial<sum> {\"x\"}");
+  EXPECT_EQ(op.required(resolved, 0), "[{}, {}], partial sum {\"x\"}");
   EXPECT_EQ(op.required(resolved, 1), "[{}, {}]");
 }
 
@@ -143,15 +143,15 @@ TEST(Resolve, aResultWithoutAParallelFactorIsPartialAlone) {
   };
   TensorSharding rows = make({{x}, {}}), whole = make({{}, {}});
   check({rows, rows, make({{}})}, {rows, make({{}}, {x})},
-        {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{}] partial<sum> {\"x\"}",
-         "[{\"x\"}, {}]", "[{}] partial<sum> {\"x\"}"});
+        {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{}], partial sum {\"x\"}",
+         "[{\"x\"}, {}]", "[{}], partial sum {\"x\"}"});
   // A partial dy makes both partial, over its own axes.
   check({rows, make({{x}, {}}, {y}), make({{}})},
         {make({{x}, {}}, {y}), make({{}}, {x, y})},
-        {"[{\"x\"}, {}]", "[{\"x\"}, {}] partial<sum> {\"y\"}",
-         "[{}] partial<sum> {\"x\", \"y\"}",
-         "[{\"x\"}, {}] partial<sum> {\"y\"}",
-         "[{}] partial<sum> {\"x\", \"y\"}"});
+        {"[{\"x\"}, {}]", "[{\"x\"}, {}], partial sum {\"y\"}",
+         "[{}], partial sum {\"x\", \"y\"}",
+         "[{\"x\"}, {}], partial sum {\"y\"}",
+         "[{}], partial sum {\"x\", \"y\"}"});
   check({whole, whole, make({{}})}, {whole, make({{}})},
         {"[{}, {}]", "[{}, {}]", "[{}]", "[{}, {}]", "[{}]"});
 }
@@ -169,7 +169,7 @@ TEST(Resolve, addendsArePartialTogether) {
   for (unsigned index : {0, 1})
     EXPECT_EQ(
         toString(getRequiredOperandSharding(rule, index, resolved, {8}), mesh),
-        "[{}] partial<sum> {\"y\"}");
+        "[{}], partial sum {\"y\"}");
 }
 
 TEST(Resolve, axesAsSets) {

@@ -67,7 +67,7 @@ TEST(Sharding, NormalizeMergesAndOrders) {
       sharding({cut({ref(mesh, "tp", 1, 2), ref(mesh, "tp", 2, 2)})},
                {ref(mesh, "x")}, ReductionKind::Max);
   s.normalize({8});
-  EXPECT_EQ(toString(s, mesh), "[{\"tp\"}] partial<max> {\"x\"}");
+  EXPECT_EQ(toString(s, mesh), "[{\"tp\"}], partial max {\"x\"}");
   TensorSharding whole = sharding({cut({})}, {}, ReductionKind::Max);
   whole.normalize({8});
   EXPECT_EQ(whole, TensorSharding::replicated(1));
@@ -81,7 +81,7 @@ TEST(Sharding, Prints) {
                {ref(mesh, "x")});
   s.dims[1].open = true;
   EXPECT_EQ(toString(s, mesh), "[{\"tp\":(2)2}, {?}, {\"dp\", \"tp\":(1)2 "
-                               "grain 64}] partial<sum> {\"x\"}");
+                               "grain 64}], partial sum {\"x\"}");
   s.dims[0].open = true;
   s.partial.clear();
   EXPECT_EQ(toString(s, mesh),
