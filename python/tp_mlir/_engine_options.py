@@ -18,6 +18,8 @@ _OPTIONS = {
     "chunk": (integer(1), "most tokens of prompts in a step"),
     "cells": (integer(1), "tokens that the cache holds, of all requests together (default: rows "
                           "times context)"),
+    "memory": (str, "what a rank may hold, of which the cache takes what is left: 24GiB, or 0.9 "
+                    "of the machine's or device's memory (instead of cells)"),
     "dtype": (str, "type of the weights in memory: f32, bf16 or f16"),
     "kv_dtype": (str, "type of the cache"),
     "untie": (None, "the head is a parameter of its own, whatever config.json says"),

@@ -342,10 +342,9 @@ class _Compiled(Generator):
 
 
 def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows=None,
-                chunk=None, cells=None, dtype=None, kv_dtype=None, generation_config=None,
-                untie=False,
-                ignore=None, backend=None,
-                timeout=None, queue=1024):
+                chunk=None, cells=None, memory=None, dtype=None, kv_dtype=None,
+                generation_config=None, untie=False, ignore=None, backend=None, timeout=None,
+                queue=1024):
     """Compile a checkpoint folder to a program that generates, and open it.
 
     Options are tp-compile's; `backend` and `timeout` are tp-run's; `queue` is how many requests
@@ -354,5 +353,5 @@ def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows
     _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
     return _Compiled(folder, backend, timeout, queue, {
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
-        "chunk": chunk, "cells": cells, "dtype": dtype, "kv_dtype": kv_dtype,
+        "chunk": chunk, "cells": cells, "memory": memory, "dtype": dtype, "kv_dtype": kv_dtype,
         "generation_config": generation_config, "untie": untie, "ignore": ignore})
