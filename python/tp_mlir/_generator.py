@@ -290,8 +290,7 @@ class Generator:
             counts = self._counts()
         requests, tokens, cache = counts["requests"], counts["tokens"], counts["cache"]
         return Stats(running=requests["running"], waiting=requests["waiting"],
-                     # A prompt that is computed again may find its pages again.
-                     prompt_tokens=max(0, tokens["prompt"] - tokens["prefix_hits"]),
+                     prompt_tokens=tokens["prompt_computed"],
                      generated_tokens=tokens["generated"], shared_tokens=tokens["prefix_hits"],
                      evictions=requests["recomputed"], steps=counts["steps"]["count"],
                      pages=cache["pages"], pages_held=cache["used"])
