@@ -10,6 +10,8 @@ import sys
 from ._numbers import integer, number
 
 _OPTIONS = {
+    "program": (str, "what tp-compile --generate has made of the model, instead of the options of "
+                     "tp-compile that follow"),
     "mesh": (str, "ranks, such as tp=2"),
     "plan": (str, "how the model is cut: megatron, expert, ... or a file"),
     "target": (str, "what runs it: cpu or cuda"),
