@@ -167,11 +167,18 @@ std::string Manifest::smallerCache(int64_t bytes) const {
   int64_t pages = std::max<int64_t>(0, cache - bytes) / page;
   int64_t rows = pages / generation->tablePages();
   int64_t context = pages / generation->rows * generation->page;
-  std::string text = rows > 0 ? detail::join("--rows ", rows) : "";
+  if (pages == 0)
+    return "no cache fits, so use more ranks on more hosts";
+  std::string text =
+      detail::join("tp-compile --cells ", pages * generation->page);
+  if (rows > 0 && context > 0)
+    return detail::join(text, ", --rows ", rows, " or --context ", context,
+                        " fits");
+  if (rows > 0)
+    return detail::join(text, " or --rows ", rows, " fits");
   if (context > 0)
-    text += detail::join(rows > 0 ? " or " : "", "--context ", context);
-  return text.empty() ? "no cache fits, so use more ranks on more hosts"
-                      : "tp-compile " + text + " fits";
+    return detail::join(text, " or --context ", context, " fits");
+  return text + " fits";
 }
 
 int64_t Manifest::parameterSlots() const {
