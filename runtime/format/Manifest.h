@@ -272,12 +272,9 @@ struct Experts {
   int64_t rows, experts, k, f, n;
   tprt_type type;
   Gemm::Activation activation;
-<<<<<<< HEAD
   /// quantized_experts has these: gate's and up's, and down's.
   std::optional<QuantizedGemm> quantized, quantizedDown;
-=======
   Locations locations;
->>>>>>> w2x
 };
 
 /// An entry of the ledger: a row of the table that moves something.
