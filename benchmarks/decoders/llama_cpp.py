@@ -3,9 +3,10 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-usage: llama_cpp.py CHECKPOINT THREADS
+usage: llama_cpp.py CHECKPOINT THREADS [Q8_0|Q4_0]
 
-Writes the checkpoint's weights, bit for bit, to a file of llama.cpp's format beside it.
+Writes the checkpoint's weights, bit for bit, to a file of llama.cpp's format beside it; with a type
+the matrices of layers, rounded to it, while table and head stay as they are.
 """
 
 import pathlib
@@ -38,7 +39,7 @@ def interleave(values, heads):
     return values.reshape(heads, 2, n // heads // 2, k).swapaxes(1, 2).reshape(n, k)
 
 
-def convert(folder, path):
+def convert(folder, path, kind):
     config, dtype, tensors = checkpoint.load(folder)
     writer = gguf.GGUFWriter(path, "llama")
     heads, kv = config["num_attention_heads"], config["num_key_value_heads"]
@@ -65,7 +66,12 @@ def convert(folder, path):
             values = np.ones(values.shape, np.float32)
         elif "q_proj" in name or "k_proj" in name:
             values = interleave(values, heads if "q_proj" in name else kv)
-        if dtype == "bf16" and values.dtype == np.uint16:
+        if kind and len(values.shape) == 2 and name.startswith("model.layers."):
+            if dtype == "bf16":
+                values = (values.astype(np.uint32) << 16).view(np.float32)
+            rounded = gguf.quants.quantize(np.ascontiguousarray(values, np.float32), kind)
+            writer.add_tensor(name_of(name), rounded, raw_dtype=kind)
+        elif dtype == "bf16" and values.dtype == np.uint16:
             writer.add_tensor(name_of(name), np.ascontiguousarray(values).view(np.uint8),
                               raw_dtype=gguf.GGMLQuantizationType.BF16)
         else:
@@ -78,9 +84,10 @@ def convert(folder, path):
 
 def main():
     folder, threads = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-    path = folder / "model.gguf"
+    kind = gguf.GGMLQuantizationType[sys.argv[3]] if len(sys.argv) > 3 else None
+    path = folder / (f"model-{sys.argv[3]}.gguf" if kind else "model.gguf")
     if not path.exists():
-        convert(folder, path)
+        convert(folder, path, kind)
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx, params.n_parallel, params.n_gpu_layers = 8 * 128, 8, 0

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Axes.h"
+#include "Groups.h"
 #include "Heads.h"
 #include "Kept.h"
 #include "Plan.h"
@@ -160,6 +161,14 @@ void Annotator::collectWeight(Operation *weight, RankedTensorType type) {
   target.kind = PlanRule::Kind::Parameter;
   for (const NameRange &names : getAllNames(weight))
     target.names.push_back(names.pattern.str());
+  // Rules name the weight of a layer; its scales are cut as its values are.
+  if (nn::DequantizeOp user = getDequantize(weight)) {
+    if (user.getValues() != weight->getResult(0))
+      return;
+    auto names = target.names;
+    for (const std::string &name : names)
+      target.names.push_back(name.substr(0, name.rfind('.') + 1) + "weight");
+  }
   target.weight = weight;
   target.type = type;
   targets.push_back(std::move(target));
@@ -603,7 +612,8 @@ LogicalResult Annotator::run(ModuleOp module) {
               "plan";
   if (failed(fitHeads(module, mesh)))
     return failure();
-  if (failed(shardTrainingStates(module, meshOp)))
+  if (failed(fitGroups(module, mesh)) ||
+      failed(shardTrainingStates(module, meshOp)))
     return failure();
   for (auto function : module.getOps<func::FuncOp>())
     annotateGradients(function);

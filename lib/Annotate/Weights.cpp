@@ -36,10 +36,18 @@ StateOp tp::findState(Value value) {
 Operation *tp::findWeight(Value value) {
   if (!value)
     return nullptr;
+  if (auto quantized = value.getDefiningOp<nn::DequantizeOp>())
+    return findWeight(quantized.getValues());
   if (auto parameter = value.getDefiningOp<ParameterOp>())
     return parameter;
   StateOp state = findState(value);
   return state && state.getParameter() ? state.getOperation() : nullptr;
+}
+
+nn::DequantizeOp tp::getDequantize(Operation *weight) {
+  if (!isa<ParameterOp>(weight) || weight->use_empty())
+    return {};
+  return dyn_cast<nn::DequantizeOp>(*weight->user_begin());
 }
 
 static ShardingAttr withDims(ShardingAttr sharding,

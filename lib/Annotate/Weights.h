@@ -13,6 +13,7 @@
 #ifndef TP_LIB_ANNOTATE_WEIGHTS_H
 #define TP_LIB_ANNOTATE_WEIGHTS_H
 
+#include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 namespace tp {
@@ -21,6 +22,10 @@ namespace tp {
 StateOp findState(mlir::Value value);
 /// The weight that `value` is; null if it is none.
 mlir::Operation *findWeight(mlir::Value value);
+
+/// The operation that the parameter `weight` is a part of a quantised weight
+/// for; null if it is none.
+nn::DequantizeOp getDequantize(mlir::Operation *weight);
 
 /// How one tensor of a weight is cut; null if nothing is said of it.
 ShardingAttr getWeightSharding(mlir::Operation *weight);

@@ -18,6 +18,7 @@
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ImportFlags.h"
+#include "tp/Import/ModelAttributes.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Describe.h"
@@ -27,6 +28,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <chrono>
@@ -111,6 +113,13 @@ static void printLedger(const LedgerReport &report,
 }
 
 namespace {
+/// What a rank holds, and what of it the cache of generation is.
+struct CacheFigures {
+  int64_t peak = 0; ///< Bytes, of the largest step.
+  int64_t most = 0; ///< Pages that all rows can fill.
+  int64_t pageBytes = 0;
+};
+
 /// One compilation, stage by stage.
 class Compilation {
 public:
@@ -119,6 +128,8 @@ public:
       : context(context), options(options), log(log) {}
 
   LogicalResult run();
+  /// Runs all stages, without making machine code, and says what a rank holds.
+  FailureOr<CacheFigures> measure();
 
 private:
   LogicalResult read();
@@ -320,13 +331,88 @@ LogicalResult Compilation::run() {
   return writeArtifact();
 }
 
+FailureOr<CacheFigures> Compilation::measure() {
+  if (failed(read()))
+    return failure();
+  for (Stage stage : getStages())
+    if (failed(runStage(stage, "")))
+      return failure();
+  auto generation =
+      (*module)->getAttrOfType<DictionaryAttr>(generationAttrName);
+  auto text = (*module)->getAttrOfType<StringAttr>("tp.manifest");
+  assert(generation && text && "a checkpoint that generates has both");
+  auto number = [&](StringRef name) {
+    return generation.getAs<IntegerAttr>(name).getInt();
+  };
+  CacheFigures figures;
+  figures.most =
+      number("rows") * llvm::divideCeil(number("context"), number("page"));
+  figures.pageBytes = states / (number("cells") / number("page"));
+  llvm::json::Value manifest =
+      llvm::cantFail(llvm::json::parse(text.getValue()));
+  for (llvm::json::Value &value :
+       *manifest.getAsObject()->getArray("entries")) {
+    llvm::json::Object &entry = *value.getAsObject();
+    if (entry.getString("name")->starts_with("step_"))
+      figures.peak = std::max(figures.peak, *entry.getInteger("peak_bytes"));
+  }
+  return figures;
+}
+
+/// Sets the cells of the cache so that a rank holds at most `options.memory`
+/// bytes. A compilation with the least cache says what else it holds, and so
+/// how many pages there may be; another says whether they fit.
+static LogicalResult fitCache(MLIRContext &context, CompileOptions &options,
+                              llvm::raw_ostream &log) {
+  CompileOptions trial = options;
+  trial.explain = Explain::No;
+  trial.output = "-", trial.lastStage = Stage::Lower;
+  trial.dumpDirectory.clear();
+  // The compilation that follows warns again.
+  ScopedDiagnosticHandler quiet(&context, [](Diagnostic &diag) {
+    return success(diag.getSeverity() != DiagnosticSeverity::Error);
+  });
+  auto measure = [&](int64_t pages) {
+    trial.import.generate->cells = pages * GenerateOptions::page;
+    return Compilation(context, trial, llvm::nulls()).measure();
+  };
+  int64_t memory = *options.memory;
+  FailureOr<CacheFigures> least = measure(1);
+  if (failed(least))
+    return failure();
+  if (least->peak > memory)
+    return emitError(context)
+           << "a rank needs " << formatBytes(least->peak)
+           << " with a cache of one page: expected --memory to be at least as "
+              "much, got "
+           << formatBytes(memory) << "; use more ranks, or a smaller --chunk";
+  int64_t most = least->most, page = least->pageBytes;
+  int64_t pages = std::min(most, 1 + (memory - least->peak) / page);
+  while (pages > 1) {
+    FailureOr<CacheFigures> found = measure(pages);
+    if (failed(found))
+      return failure();
+    if (found->peak <= memory)
+      break;
+    pages -= llvm::divideCeil(found->peak - memory, page);
+    pages = std::max<int64_t>(pages, 1);
+  }
+  options.import.generate->cells = pages * GenerateOptions::page;
+  log << "cache       " << pages * GenerateOptions::page << " tokens, of "
+      << most * GenerateOptions::page << " that all rows can fill\n";
+  return success();
+}
+
 LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
                           llvm::raw_ostream &log) {
   context.printOpOnDiagnostic(false);
   // An error is all that there is to say of a compilation that has failed.
   std::string told;
   llvm::raw_string_ostream progress(told);
-  if (failed(Compilation(context, options, progress).run()))
+  CompileOptions fitted = options;
+  if (options.memory && failed(fitCache(context, fitted, progress)))
+    return failure();
+  if (failed(Compilation(context, fitted, progress).run()))
     return failure();
   log << told;
   return success();

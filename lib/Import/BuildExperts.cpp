@@ -74,7 +74,7 @@ Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
       spellings.push_back({m.namesOf(at(stack) + "." + stackName), {}});
     if (box)
       spellings.back().box = *box;
-    return m.parameter(spellings, shape);
+    return m.weight(spellings, shape);
   };
   auto inner = [&](StringRef name, int64_t offset) {
     ParameterBox box{

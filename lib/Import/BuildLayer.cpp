@@ -40,7 +40,7 @@ static std::string besideOf(StringRef path, StringRef name) {
 
 static Value project(ModelBuilder &m, const std::string &path, Value x,
                      int64_t outputs, bool hasBias, Part part = {},
-                     const OtherForm &other = {}) {
+                     const OtherForm &other = {}, int64_t grain = 0) {
   int64_t inputs = ModelBuilder::shapeOf(x).back();
   bool isTransposed = m.config.layout.isTransposed;
   auto weightOf = [&](const std::string &path, Part part) {
@@ -64,13 +64,14 @@ static Value project(ModelBuilder &m, const std::string &path, Value x,
     weights.push_back(weightOf(other.path, other.part));
     biases.push_back(biasOf(other.path, other.part));
   }
-  Value weight = m.parameter(weights, {outputs, inputs}), bias;
+  Value rounded = m.roundInput(m.placeOf(path), x, weights, {outputs, inputs});
+  Value weight = m.weight(weights, {outputs, inputs}, grain), bias;
   if (hasBias)
     bias = m.parameter(biases, {outputs});
   std::string place = m.placeOf(path);
   if (part.total)
     place += "[" + part.name.str() + "]";
-  return m.linear(place, x, weight, bias);
+  return m.linear(place, rounded, weight, bias);
 }
 
 Value buildNorm(ModelBuilder &m, const Twine &path, Value x,
@@ -225,7 +226,8 @@ struct LayerBuilder {
                           /*causal=*/false, kind.slides)
             : m.causalAttention(place, q, k, v, inputs.bias, kind.slides);
     Value y = project(m, at(layout.output), m.mergeHeads(place, context),
-                      c.hiddenSize, c.attentionOutputBias);
+                      c.hiddenSize, c.attentionOutputBias, Part(), OtherForm(),
+                      /*grain=*/c.valueDim);
     return m.dropout(place, y, c.dropout.residual);
   }
 

@@ -205,7 +205,8 @@ static NamedValues buildDecoder(ModelBuilder &m,
     return buildSentence(m, hidden, m.getMask(), modules);
   Value head = words;
   if (!c.tieEmbeddings)
-    head = m.parameter(getHeadNames(c), {c.vocabSize, c.wordSize});
+    head =
+        m.weight({{getHeadNames(c), std::nullopt}}, {c.vocabSize, c.wordSize});
   return m.logits(place, hidden, head);
 }
 

@@ -33,13 +33,28 @@ static std::string showShape(ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
+static SmallVector<int64_t> withoutOnes(ArrayRef<int64_t> shape) {
+  return SmallVector<int64_t>(
+      llvm::make_filter_range(shape, [](int64_t size) { return size != 1; }));
+}
+
 /// Describes what is wrong with a tensor that stands for a parameter; empty if
 /// nothing is.
 static std::string checkTensor(const CheckpointTensor &tensor,
-                               ArrayRef<int64_t> shape) {
-  if (ArrayRef(tensor.shape) != shape)
+                               ArrayRef<int64_t> shape,
+                               StorageAttr storage = {}) {
+  bool fits = storage ? withoutOnes(tensor.shape) == withoutOnes(shape)
+                      : ArrayRef(tensor.shape) == shape;
+  if (!fits)
     return "expected shape " + showShape(shape) + " from config.json, got " +
            showShape(tensor.shape);
+  StringRef type = storage ? storage.getFileType().getValue() : "F32";
+  bool isFloat = type == "F32" || type == "BF16" || type == "F16";
+  if (!isFloat)
+    return tensor.dtype == type
+               ? ""
+               : "expected dtype " + type.str() +
+                     " from quantization_config, got " + tensor.dtype;
   if (tensor.dtype != "F32" && tensor.dtype != "BF16" && tensor.dtype != "F16")
     return "expected dtype F32, BF16 or F16, got " + tensor.dtype;
   return "";
@@ -143,7 +158,9 @@ void TensorChecker::compare(const TensorBox &a, StringRef aName,
 void TensorChecker::checkOne(const ParameterUse &use,
                              ArrayRef<std::string> names, const Twine &advice,
                              Fault &fault) {
-  ArrayRef<int64_t> shape = getTensorShape(use.names[0], use.shape);
+  SmallVector<int64_t> whole(use.storage ? use.storage.getFileShape(use.shape)
+                                         : use.shape);
+  ArrayRef<int64_t> shape = getTensorShape(use.names[0], whole);
   SmallVector<int64_t> zeros(shape.size(), 0);
   StringRef firstName;
   const CheckpointTensor *first = nullptr;
@@ -152,9 +169,14 @@ void TensorChecker::checkOne(const ParameterUse &use,
     const CheckpointTensor *tensor = checkpoint.find(name);
     if (!tensor)
       continue;
-    std::string why = checkTensor(*tensor, shape);
+    std::string why = checkTensor(*tensor, shape, use.storage);
     if (!why.empty()) {
       fault.add(placeOf(*tensor, name) + ": " + why, advice);
+    } else if (first && use.storage) {
+      fault.add(checkpoint.getDirectory() + ": tensors " + quoted(firstName) +
+                    " and " + quoted(name) +
+                    " stand for the same quantised parameter",
+                advice);
     } else if (first) {
       compare({first, first->shape, zeros}, firstName,
               {tensor, tensor->shape, zeros}, name, shape, advice, fault);

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/Import.h"
+#include "CheckQuantized.h"
 #include "CheckTensors.h"
 #include "Generation.h"
 #include "JsonFile.h"
@@ -266,6 +267,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   if (failed(settleTiedHead(loc, *config, *checkpoint, *excluded, options.untie,
                             getReadType(options, dtype))))
     return nullptr;
+  if (failed(settleQuantization(loc, *config, *checkpoint, options, *layers)))
+    return nullptr;
   if (options.train &&
       failed(checkTraining(loc, *config, dtype, *options.train)))
     return nullptr;
@@ -285,6 +288,10 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   model.readType = getReadType(options, dtype);
   buildFunctions(model, *modules, *seqs, steps);
   SmallVector<std::string> ignored = getIgnored(*config, *layers);
+  auto unread = getUnreadQuantized(loc, *config, *checkpoint, options);
+  if (failed(unread))
+    return nullptr;
+  ignored.append(*unread);
   OwningOpRef<ModuleOp> module = model.finish(getModelName(directory), ignored);
   if (options.train)
     noteTraining(*module, *options.train);

@@ -49,6 +49,13 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
              cl::desc("Logits of 'all' positions (default) or of the 'last' "
                       "one of each sequence"),
              cl::value_desc("all|last"), cl::init("all"), cl::cat(category)),
+      activations(
+          "activations",
+          cl::desc("Activations of a quantised checkpoint: as its 'recipe' "
+                   "says (default; refused where it quantises them), or "
+                   "'float', as they are"),
+          cl::value_desc("recipe|float"), cl::init("recipe"),
+          cl::cat(category)),
       generate("generate",
                cl::desc("Also the steps that generate text, on a cache of keys "
                         "and values"),
@@ -155,7 +162,7 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
-           &generate, &context, &rows, &chunk, &cells, &kvDtype,
+           &activations, &generate, &context, &rows, &chunk, &cells, &kvDtype,
            &generationConfig, &train, &clip, &momentum, &shardOptimizer,
            &dropout}) {
     if (!option->getNumOccurrences())
@@ -226,6 +233,10 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   if (logits != "all" && logits != "last")
     reject("logits", "expected all or last, got '" + logits + "'");
   options.lastLogits = logits == "last";
+  if (activations != "recipe" && activations != "float")
+    reject("activations",
+           "expected recipe or float, got '" + activations + "'");
+  options.floatActivations = activations == "float";
   options.train = getTraining(reject);
   if (options.train && options.lastLogits)
     reject("logits", "the loss is of all positions: expected no 'last' beside "

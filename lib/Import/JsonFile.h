@@ -38,6 +38,9 @@ std::string quoted(llvm::StringRef name);
 void listSome(mlir::InFlightDiagnostic &diag,
               llvm::ArrayRef<std::string> texts);
 
+/// Of a config.json.
+inline constexpr size_t maxConfigBytes = 8 << 20;
+
 /// A JSON text whose root is an object.
 class JsonFile {
 public:

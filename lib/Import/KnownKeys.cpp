@@ -148,8 +148,7 @@ static void readAutoMap(ObjectReader &reader, const KnownKeys &known) {
 /// Weights that are not what their names and the rest of the file say.
 static void refuseQuantised(ObjectReader &reader) {
   // MLX calls its own "quantization".
-  for (auto [key, what] : {std::pair("quantization_config", "quantised"),
-                           std::pair("quantization", "quantised"),
+  for (auto [key, what] : {std::pair("quantization", "quantised"),
                            std::pair("compression_config", "compressed")}) {
     const json::Value *value = reader.get(key);
     if (!value)

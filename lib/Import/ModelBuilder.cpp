@@ -46,8 +46,8 @@ ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
       numLayers(runs.back().end()), lastLogits(options.lastLogits),
       trains(options.train.has_value()),
       drops(trains && options.train->dropout != TrainOptions::Dropout::Off),
-      runs(runs), builder(context), checkpoint(checkpoint),
-      elementType(getElementType(context, dtype)) {
+      floatActivations(options.floatActivations), runs(runs), builder(context),
+      checkpoint(checkpoint), elementType(getElementType(context, dtype)) {
   Location loc = NameLoc::get(builder.getStringAttr(config.architecture));
   module = ModuleOp::create(loc);
 }
@@ -167,10 +167,11 @@ std::string ModelBuilder::placeOf(const Twine &name) const {
 
 Value ModelBuilder::parameter(ArrayRef<std::string> names,
                               ArrayRef<int64_t> shape, const ParameterBox *box,
-                              Type element) {
+                              Type element, StorageAttr storage) {
   ParameterUse use;
   use.names.assign(names.begin(), names.end());
   use.shape.assign(box ? box->shape : SmallVector<int64_t>(shape));
+  use.storage = storage;
   if (StringRef(use.names.front()).contains("{i}")) {
     use.first = firstIteration;
     use.count = numIterations;
@@ -194,7 +195,9 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
   auto type = RankedTensorType::get(shape, element ? element : elementType);
   auto op =
       ParameterOp::create(builder, at(name), type, name, source, alternatives);
-  if (Attribute init = getInit(name, shape.size()))
+  if (storage)
+    op.setStorageAttr(storage);
+  else if (Attribute init = getInit(name, shape.size()))
     op->setAttr(initAttrName, init);
   parameters.push_back(std::move(use));
   return op;

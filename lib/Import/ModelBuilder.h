@@ -16,6 +16,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/Checkpoint.h"
 #include "tp/Import/Import.h"
 #include "tp/Import/ModelConfig.h"
@@ -35,6 +36,7 @@ struct ParameterUse {
   llvm::SmallVector<std::string> names;
   llvm::SmallVector<int64_t> shape;
   int64_t first = 0, count = 1;
+  StorageAttr storage = {}; ///< Of a quantised one.
 };
 
 /// Where a parameter lies in its checkpoint tensor: see tp.parameter's source.
@@ -71,7 +73,7 @@ public:
   const ModelConfig &config;
   int64_t batch, seq;
   const int64_t numLayers;
-  const bool lastLogits, trains, drops;
+  const bool lastLogits, trains, drops, floatActivations;
   /// The type that tensors of one parameter are compared in.
   FloatKind readType = FloatKind::F32;
   const llvm::SmallVector<LayerRun> runs;
@@ -150,16 +152,31 @@ public:
   std::string placeOf(const llvm::Twine &name) const;
   /// Whether the checkpoint has a tensor of that name.
   bool has(llvm::StringRef name) const { return checkpoint.find(name); }
+  /// The tensor of the first iteration, and of the first position of a stack
+  /// whose shape begins with `lead`; null if there is none.
+  const CheckpointTensor *find(llvm::StringRef name,
+                               llvm::ArrayRef<int64_t> lead) const;
   /// The parameter with the first of `names` that the checkpoint has, in the
   /// model's type unless `element` is another.
   mlir::Value parameter(llvm::ArrayRef<std::string> names,
                         llvm::ArrayRef<int64_t> shape,
                         const ParameterBox *box = nullptr,
-                        mlir::Type element = {});
+                        mlir::Type element = {}, StorageAttr storage = {});
   /// The parameter in the first of the spellings that the checkpoint has; where
   /// it has others too, these are noted as parts. No permutation may differ.
   mlir::Value parameter(llvm::ArrayRef<Spelling> spellings,
                         llvm::ArrayRef<int64_t> shape);
+  /// The weight [..., outputs, inputs] of a linear layer, named "*.weight": as
+  /// `parameter`, or what nn.dequantize makes of the tensors of a quantised one
+  /// (BuildQuantized.cpp). Inputs may be cut at multiples of `grain`, if that
+  /// is not 0, wherever the groups end.
+  mlir::Value weight(llvm::ArrayRef<Spelling> spellings,
+                     llvm::ArrayRef<int64_t> shape, int64_t grain = 0);
+  /// The input of that linear layer as its recipe rounds it; `x` itself where
+  /// it does not, or where --activations float says so.
+  mlir::Value roundInput(llvm::StringRef path, mlir::Value x,
+                         llvm::ArrayRef<Spelling> spellings,
+                         llvm::ArrayRef<int64_t> shape);
   mlir::Value linear(llvm::StringRef path, mlir::Value x, mlir::Value weight,
                      mlir::Value bias);
   /// The layout's kind of norm; `bias` is that of a layer norm which has one.
@@ -225,6 +242,12 @@ public:
   mlir::Value l2Normalize(llvm::StringRef path, mlir::Value x);
 
 private:
+  /// The scheme of a weight that is quantised, and the spelling that is read;
+  /// null otherwise.
+  std::pair<const QuantizedScheme *, const Spelling *>
+  findQuantized(llvm::ArrayRef<Spelling> spellings,
+                llvm::ArrayRef<int64_t> shape) const;
+
   /// What a step has beside its ids: see nn.token_places.
   struct StepValues {
     GenerateOptions options;
@@ -294,6 +317,12 @@ private:
   std::optional<StepValues> step;
   llvm::SmallVector<ParameterUse> parameters;
 };
+
+/// How the linear layer is stored whose weight may have these names, without
+/// placeholders; null: as it is in checkpoints that are not quantised.
+const QuantizedScheme *findScheme(const ModelConfig &config,
+                                  const Checkpoint &checkpoint,
+                                  llvm::ArrayRef<std::string> names);
 
 /// Emits the body and returns the named outputs.
 NamedValues buildModel(ModelBuilder &model, const SentenceModules &modules);

@@ -15,6 +15,7 @@
 #include "KnownKeys.h"
 #include "Periods.h"
 #include "ReadPositions.h"
+#include "ReadQuantization.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -26,7 +27,6 @@ namespace json = llvm::json;
 
 namespace tp {
 
-static constexpr size_t maxConfigBytes = 8 << 20;
 static constexpr int64_t maxHeadDim = 1 << 16;
 
 StringRef stringify(FloatKind kind) {
@@ -257,6 +257,7 @@ SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
     kind.rotates = skipsRotation.empty() || !skipsRotation[i];
     kind.isLocal = slides[i] && localRope;
     kind.isDense = !isDense.empty() && isDense[i];
+    kind.quantization = quantizationOf.empty() ? 0 : quantizationOf[i];
   }
   auto getCount = [&](int64_t first, int64_t period) {
     int64_t end = first + period;
@@ -383,6 +384,7 @@ static void readConfig(ObjectReader &reader, const JsonFile &file,
   readModel(reader, file, config);
   readInitialValues(reader, config);
   readPaddingRow(reader, config);
+  readQuantization(reader, config);
   if (config.composite && config.composite->adjust)
     config.composite->adjust(reader);
   finishKeys(reader, known);
@@ -416,6 +418,8 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
   KnownKeys known(composite.modelType);
   if (config.family)
     readCommonKeys(whole, *config.family, known);
+  if (config.family && !config.quantization)
+    readQuantization(whole, config);
   whole.ignore(composite.keys);
   finishKeys(whole, known);
   whole.join(reader);

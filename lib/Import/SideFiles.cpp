@@ -81,6 +81,20 @@ static constexpr llvm::StringLiteral quantisedFiles[] = {
     "quantize_config.json", "quant_config.json", "quant_strategy.json",
     "quantization_config.json", "compression_config.json"};
 
+/// A file beside a config.json that says how the checkpoint is quantised is
+/// not read, so it may not say another thing.
+static void checkBeside(const JsonFile &file, const json::Object &known) {
+  ObjectReader reader(file, file.getRoot());
+  for (const auto &[key, value] : known) {
+    const json::Value *other = reader.get(key);
+    if (other && *other != value)
+      reader.error(key) << StringRef(key) << " " << showJson(*other)
+                        << " contradicts quantization_config of config.json, "
+                           "which has "
+                        << showJson(value);
+  }
+}
+
 LogicalResult checkSideFiles(MLIRContext *context, StringRef directory) {
   auto adapter = readIfThere(context, directory, "adapter_config.json");
   auto modelOpt = readIfThere(context, directory, "hf_quant_config.json");
@@ -93,6 +107,18 @@ LogicalResult checkSideFiles(MLIRContext *context, StringRef directory) {
   });
   if (*adapter)
     refuseAdapter(**adapter);
+  // A config.json that is missing or malformed is another's to report.
+  const json::Object *known = nullptr;
+  std::optional<JsonFile> config;
+  SmallString<128> path(directory);
+  llvm::sys::path::append(path, "config.json");
+  if (llvm::sys::fs::exists(path)) {
+    ScopedDiagnosticHandler quiet(context,
+                                  [](Diagnostic &) { return success(); });
+    config = JsonFile::read(context, path, maxConfigBytes);
+  }
+  if (config)
+    known = config->getRoot().getObject("quantization_config");
   if (*modelOpt)
     refuseModelOpt(**modelOpt);
   for (StringRef name : quantisedFiles) {
@@ -101,6 +127,10 @@ LogicalResult checkSideFiles(MLIRContext *context, StringRef directory) {
       return failure();
     if (!*file || (*file)->getRoot().empty())
       continue;
+    if (known) {
+      checkBeside(**file, *known);
+      continue;
+    }
     emitError((*file)->getLoc(0))
         << "unsupported " << name << " "
         << showJson(json::Value(json::Object((*file)->getRoot()))) << ": "

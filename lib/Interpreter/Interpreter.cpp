@@ -324,12 +324,7 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
   if (!options.parameters)
     return op.emitError()
            << "the interpreter was given no values for parameters";
-  // After partition the global type is an attribute.
-  Type global = op.getType();
-  if (auto attribute =
-          op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
-    global = attribute.getValue();
-  auto type = cast<RankedTensorType>(global);
+  RankedTensorType type = getUnpackedType(op);
   ParameterRequest request;
   // The innermost loop around the operation is the one that runs.
   int64_t index = iterations.empty() ? 0 : iterations.back();
@@ -338,6 +333,8 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
     for (auto name : names->getAsRange<StringAttr>())
       request.alternatives.push_back(instantiate(name, index));
   request.source = op.getSourceAttr();
+  request.storage = op.getStorageAttr();
+  request.end = getIntegerEnd(op);
   request.shape.assign(type.getShape().begin(), type.getShape().end());
   request.type = *getElementType(type);
   FailureOr<Tensor> tensor =
@@ -345,15 +342,21 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
   if (failed(tensor))
     return failure();
   ShardingAttr sharding = getSharding(op.getResult());
+  // Once a quantised weight is stored, the program reads its bytes.
+  auto stored = op->getAttrOfType<TypeAttr>(storedTypeAttrName);
+  auto store = [&](const Tensor &part) {
+    return stored ? packBytes(part) : part;
+  };
   if (options.numRanks == 1 || !sharding) {
-    frame[op.getResult()] = RankTensors(options.numRanks, *tensor);
+    frame[op.getResult()] = RankTensors(options.numRanks, store(*tensor));
     return success();
   }
   FailureOr<Mesh> mesh = getMesh(op, sharding.getMesh());
   if (failed(mesh))
     return failure();
   TensorSharding layout = sharding.toSharding(*mesh);
-  auto local = cast<RankedTensorType>(op.getType());
+  auto local =
+      cast<RankedTensorType>(stored ? stored.getValue() : op.getType());
   if (getLocalShape(request.shape, layout) != local.getShape()) {
     InFlightDiagnostic diag = op.emitError()
                               << "expected the local type of " << type
@@ -362,7 +365,10 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
         << "the mesh is here";
     return diag;
   }
-  frame[op.getResult()] = distribute(*tensor, layout, *mesh);
+  RankTensors parts = distribute(*tensor, layout, *mesh);
+  for (Tensor &part : parts)
+    part = store(part);
+  frame[op.getResult()] = std::move(parts);
   return success();
 }
 

@@ -11,6 +11,7 @@
 #include "tp/Interpreter/Parameters.h"
 
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Interfaces/ShardingInterface.h"
 #include "tp/Sharding/Simulate.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/Path.h"
@@ -30,6 +31,14 @@ double uniform(uint64_t seed, StringRef name, uint64_t counter) {
   x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
   x ^= x >> 31;
   return double(x >> 11) * 0x1p-53;
+}
+
+int64_t getIntegerEnd(ParameterOp op) {
+  for (OpOperand &use : op.getResult().getUses())
+    if (auto numbers = dyn_cast<IntegerOperandsOpInterface>(use.getOwner()))
+      if (auto range = numbers.getIntegerRange(use))
+        return range->end;
+  return 0;
 }
 
 /// Call `visit(element, position)` for each element of the parameter with its
@@ -62,9 +71,63 @@ static void forEachElement(const ParameterRequest &request, Visit visit) {
                });
 }
 
+/// The position in the file's tensor, of which several elements of the
+/// parameter may be the same one; `position` is that in the unpacked one.
+static int64_t getStoredPosition(const ParameterRequest &request,
+                                 int64_t position) {
+  if (!request.storage || request.storage.getRepeat().empty())
+    return position;
+  ArrayRef<int64_t> shape = request.getCheckpointShape();
+  SmallVector<int64_t> index(shape.size());
+  for (int64_t d = int64_t(shape.size()) - 1; d >= 0; --d) {
+    index[d] = position % shape[d];
+    position /= shape[d];
+  }
+  return request.storage.locate(shape, index).first;
+}
+
+/// Packed elements: what the words of the file would hold is made up, so that
+/// who unpacks them otherwise has others.
+static Tensor makeUpPacked(const ParameterRequest &request, uint64_t seed) {
+  StorageAttr storage = request.storage;
+  ArrayRef<int64_t> shape = request.getCheckpointShape();
+  Tensor tensor(request.shape, request.type);
+  SmallVector<int64_t> index(shape.size());
+  forEachElement(request, [&](int64_t element, int64_t position) {
+    for (int64_t d = int64_t(shape.size()) - 1; d >= 0; --d) {
+      index[d] = position % shape[d];
+      position /= shape[d];
+    }
+    auto [word, part] = storage.locate(shape, index);
+    double number = uniform(seed, request.name,
+                            word * storage.getElementsPerWord() + part) *
+                    double(int64_t(1) << storage.getBits());
+    tensor.setInt(element, int64_t(number) - storage.getOffset());
+  });
+  return tensor;
+}
+
+/// Of a quantised weight: its values, its zero points, or the numbers of its
+/// groups.
+static Tensor makeUpIntegers(const ParameterRequest &request, uint64_t seed) {
+  int64_t half = int64_t(1) << (std::min<unsigned>(request.type.width, 4) - 1);
+  int64_t first = request.end ? 0 : -half,
+          count = request.end ? request.end : 2 * half;
+  Tensor tensor(request.shape, request.type);
+  forEachElement(request, [&](int64_t element, int64_t position) {
+    double part =
+        uniform(seed, request.name, getStoredPosition(request, position));
+    tensor.setInt(element, first + int64_t(part * double(count)));
+  });
+  return tensor;
+}
+
 FailureOr<Tensor>
 RandomParameters::get(const ParameterRequest &request,
                       function_ref<InFlightDiagnostic()> emitError) {
+  if (!request.type.isFloat() && request.storage)
+    return request.storage.getBits() ? makeUpPacked(request, seed)
+                                     : makeUpIntegers(request, seed);
   if (!request.type.isFloat())
     return emitError() << "expected random parameter '" << request.name
                        << "' to be of a float type, got integers: give it "
@@ -82,8 +145,9 @@ RandomParameters::get(const ParameterRequest &request,
   }
   Tensor tensor(request.shape, request.type);
   forEachElement(request, [&](int64_t element, int64_t position) {
-    tensor.setFloat(element,
-                    low + width * uniform(seed, request.name, position));
+    tensor.setFloat(
+        element, low + width * uniform(seed, request.name,
+                                       getStoredPosition(request, position)));
   });
   return tensor;
 }
@@ -158,7 +222,16 @@ SafetensorsParameters::find(const ParameterRequest &request,
   SmallVector<std::string> spellings{request.name};
   spellings.append(request.alternatives.begin(), request.alternatives.end());
   ArrayRef<int64_t> whole = request.getCheckpointShape();
-  ArrayRef<int64_t> shape = getTensorShape(request.name, whole);
+  SmallVector<int64_t> stored(
+      request.storage ? request.storage.getFileShape(whole) : whole);
+  ArrayRef<int64_t> shape = getTensorShape(request.name, stored);
+  auto fits = [&](ArrayRef<int64_t> got) {
+    auto sizes = [](ArrayRef<int64_t> all) {
+      return SmallVector<int64_t>(
+          llvm::make_filter_range(all, [](int64_t size) { return size != 1; }));
+    };
+    return request.storage ? sizes(got) == sizes(shape) : got == shape;
+  };
   SmallVector<const Entry *> found;
   for (auto [e, name] : llvm::enumerate(getTensorNames(request.name, whole))) {
     SmallVector<std::string> names;
@@ -171,7 +244,7 @@ SafetensorsParameters::find(const ParameterRequest &request,
     if (entry == entries.end())
       return emitError() << "the checkpoint has no tensor '" << name << "'";
     const CheckpointTensor &tensor = entry->second.tensor;
-    if (ArrayRef<int64_t>(tensor.shape) != shape) {
+    if (!fits(tensor.shape)) {
       InFlightDiagnostic diagnostic = emitError();
       diagnostic << "expected tensor '" << entry->getKey() << "' of shape [";
       llvm::interleaveComma(shape, diagnostic);
@@ -184,11 +257,78 @@ SafetensorsParameters::find(const ParameterRequest &request,
                          << "' of type " << found[0]->tensor.dtype
                          << ", as the others of its stack are, got "
                          << tensor.dtype;
-    if (failed(compare(request, names, emitError)))
+    if (!request.storage && failed(compare(request, names, emitError)))
       return failure();
     found.push_back(&entry->second);
   }
   return found;
+}
+
+/// The bits of an element of at most 64, little-endian.
+static uint64_t readBits(const char *at, int64_t bytes) {
+  uint64_t bits = 0;
+  for (int64_t i = bytes - 1; i >= 0; --i)
+    bits = bits << 8 | uint8_t(at[i]);
+  return bits;
+}
+
+/// A float of one of the types that files have.
+static double toDouble(StringRef fileType, ElementType type, uint64_t bits) {
+  if (fileType == "F32")
+    return std::bit_cast<float>(uint32_t(bits));
+  if (fileType == "BF16")
+    return std::bit_cast<float>(uint32_t(bits) << 16);
+  if (fileType == "F16")
+    return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, bits))
+        .convertToDouble();
+  if (fileType == "F8_E4M3")
+    type = {ElementType::E4M3, 8};
+  else if (fileType == "F8_E5M2")
+    type = {ElementType::E5M2, 8};
+  return fromNarrowBits(type, bits);
+}
+
+FailureOr<Tensor>
+SafetensorsParameters::unpack(const ParameterRequest &request,
+                              ArrayRef<const Entry *> found,
+                              function_ref<InFlightDiagnostic()> emitError) {
+  StorageAttr storage = request.storage;
+  std::string data;
+  for (const Entry *entry : found) {
+    size_t from = data.size();
+    data.resize(from + entry->tensor.end - entry->tensor.begin);
+    if (llvm::Error error = entry->file->read(
+            entry->tensor.begin,
+            MutableArrayRef<char>(data.data(), data.size()).drop_front(from)))
+      return emitError() << "cannot read " << entry->file->getPath() << ": "
+                         << llvm::toString(std::move(error));
+  }
+  ArrayRef<int64_t> shape = request.getCheckpointShape();
+  int64_t words = 1;
+  for (int64_t size : storage.getFileShape(shape))
+    words *= size;
+  int64_t bytes = words ? int64_t(data.size()) / words : 1;
+  StringRef fileType = found.front()->tensor.dtype;
+  Tensor tensor(request.shape, request.type);
+  SmallVector<int64_t> index(shape.size());
+  forEachElement(request, [&](int64_t element, int64_t position) {
+    for (int64_t d = int64_t(shape.size()) - 1; d >= 0; --d) {
+      index[d] = position % shape[d];
+      position /= shape[d];
+    }
+    auto [word, part] = storage.locate(shape, index);
+    uint64_t bits = readBits(data.data() + word * bytes, bytes);
+    if (int64_t width = storage.getBits())
+      bits = bits >> (part * width) & ((uint64_t(1) << width) - 1);
+    else if (!request.type.isFloat())
+      bits = uint64_t(
+          wrapTo({ElementType::Int, uint8_t(bytes * 8)}, int64_t(bits)));
+    if (request.type.isFloat())
+      tensor.setFloat(element, toDouble(fileType, request.type, bits));
+    else
+      tensor.setInt(element, int64_t(bits) - storage.getOffset());
+  });
+  return tensor;
 }
 
 FailureOr<Tensor>
@@ -200,6 +340,8 @@ SafetensorsParameters::get(const ParameterRequest &request,
   int64_t each = 1;
   for (int64_t size : found->front()->tensor.shape)
     each *= size;
+  if (request.storage)
+    return unpack(request, *found, emitError);
   Tensor tensor(request.shape, request.type);
   auto copyAs = [&](int64_t bytes, auto readElement) -> FailureOr<Tensor> {
     std::vector<std::string> data;

@@ -10,6 +10,7 @@
 #include "tp/Interpreter/Tensor.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/Support/raw_ostream.h"
 #include <bit>
 #include <cmath>
@@ -29,6 +30,14 @@ std::optional<ElementType> getElementType(Type type) {
     return ElementType{ElementType::F16, 16};
   if (type.isBF16())
     return ElementType{ElementType::BF16, 16};
+  if (isa<Float8E4M3FNType>(type))
+    return ElementType{ElementType::E4M3, 8};
+  if (isa<Float8E5M2Type>(type))
+    return ElementType{ElementType::E5M2, 8};
+  if (isa<Float4E2M1FNType>(type))
+    return ElementType{ElementType::E2M1, 4};
+  if (isa<Float8E8M0FNUType>(type))
+    return ElementType{ElementType::E8M0, 8};
   if (type.isIndex())
     return ElementType{ElementType::Int, 64};
   if (auto integer = dyn_cast<IntegerType>(type))
@@ -61,10 +70,50 @@ static double roundToFormat(double value, double smallestNormal,
   return result;
 }
 
-double roundTo16Bits(ElementType type, double value) {
-  return type.kind == ElementType::BF16
-             ? roundToFormat<8>(value, 0x1p-126, 0x1.FEp127)
-             : roundToFormat<11>(value, 0x1p-14, 65504.0);
+static const llvm::fltSemantics &getSemantics(ElementType type) {
+  switch (type.kind) {
+  case ElementType::E4M3:
+    return llvm::APFloat::Float8E4M3FN();
+  case ElementType::E5M2:
+    return llvm::APFloat::Float8E5M2();
+  case ElementType::E2M1:
+    return llvm::APFloat::Float4E2M1FN();
+  case ElementType::E8M0:
+    return llvm::APFloat::Float8E8M0FNU();
+  default:
+    llvm_unreachable("a float of at most eight bits");
+  }
+}
+
+double roundToNarrow(ElementType type, double value) {
+  if (type.kind == ElementType::BF16)
+    return roundToFormat<8>(value, 0x1p-126, 0x1.FEp127);
+  if (type.kind == ElementType::F16)
+    return roundToFormat<11>(value, 0x1p-14, 65504.0);
+  // There are no numbers below the powers of two.
+  if (type.kind == ElementType::E8M0 && !(value > 0))
+    return value == 0 ? 0x1p-127 : std::numeric_limits<double>::quiet_NaN();
+  llvm::APFloat number(value);
+  bool loses;
+  number.convert(getSemantics(type), llvm::APFloat::rmNearestTiesToEven,
+                 &loses);
+  return number.convertToDouble();
+}
+
+uint64_t toNarrowBits(ElementType type, double value) {
+  llvm::APFloat number(value);
+  bool loses;
+  number.convert(getSemantics(type), llvm::APFloat::rmNearestTiesToEven,
+                 &loses);
+  return number.bitcastToAPInt().getZExtValue();
+}
+
+double fromNarrowBits(ElementType type, uint64_t bits) {
+  const llvm::fltSemantics &semantics = getSemantics(type);
+  unsigned width = llvm::APFloat::getSizeInBits(semantics);
+  return llvm::APFloat(semantics,
+                       llvm::APInt(width, bits & ((1u << width) - 1)))
+      .convertToDouble();
 }
 
 int64_t wrapTo(ElementType type, int64_t value) {
@@ -181,6 +230,26 @@ void Tensor::copyBox(const Tensor &from, ArrayRef<int64_t> fromOffsets,
     if (dim < 0)
       return;
   }
+}
+
+Tensor packBytes(const Tensor &tensor) {
+  ElementType type = tensor.getElementType();
+  SmallVector<int64_t> shape(tensor.getShape());
+  int64_t columns = shape.empty() ? 1 : shape.back();
+  int64_t perByte = type.width == 4 ? 2 : 1;
+  if (!shape.empty())
+    shape.back() = (columns + perByte - 1) / perByte;
+  Tensor bytes(shape, {ElementType::Int, 8});
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    uint64_t bits = type.isFloat() ? toNarrowBits(type, tensor.getFloat(i))
+                                   : uint64_t(tensor.getInt(i));
+    int64_t column = i % columns, row = i / columns;
+    int64_t at = shape.empty() ? 0 : row * shape.back() + column / perByte;
+    if (perByte == 2)
+      bits = (bits & 15) << (column % 2 * 4);
+    bytes.setInt(at, bytes.getInt(at) | int64_t(bits));
+  }
+  return bytes;
 }
 
 std::string formatIndex(ArrayRef<int64_t> shape, int64_t i) {

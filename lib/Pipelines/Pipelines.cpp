@@ -109,6 +109,7 @@ static void buildCollectives(OpPassManager &manager) {
 
 static void buildSchedule(OpPassManager &manager, TargetHandle target) {
   manager.addPass(createJoinCollectives());
+  manager.addNestedPass<func::FuncOp>(createStoreQuantized());
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
   // The products of a kernel differ, so that each has a result to write.
   manager.addPass(createCSEPass());

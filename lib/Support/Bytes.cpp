@@ -18,5 +18,12 @@ int64_t tp::getElementBytes(mlir::Type type) {
 }
 
 int64_t tp::getTensorBytes(mlir::RankedTensorType type) {
-  return type.getNumElements() * getElementBytes(type.getElementType());
+  mlir::Type element = type.getElementType();
+  unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 8;
+  if (bits >= 8 || bits == 1 || type.getRank() == 0)
+    return type.getNumElements() * getElementBytes(element);
+  int64_t row = type.getShape().back();
+  return row == 0 ? 0
+                  : type.getNumElements() / row *
+                        int64_t(llvm::divideCeil(row * bits, 8));
 }

@@ -137,6 +137,7 @@ private:
   void noteFreed(int64_t page);
   void free(int64_t &page);
   void leave(Row &row);
+  void makeRoom();
   SmallVector<int64_t> shareTokens(int64_t size);
   SmallVector<int64_t> pickRows(int64_t count, ArrayRef<int64_t> shares) const;
   void drawChoices(Script::Step &step);
@@ -205,12 +206,15 @@ SmallVector<int64_t> ScriptMaker::shareTokens(int64_t size) {
   std::shuffle(order.begin(), order.end(), random);
   // Now and then not all of them.
   int64_t left = happens(3) ? 1 + draw(size) : size;
+  int64_t pagesLeft = freePages.size();
   bool isEmpty = true;
   for (int64_t number : order) {
     const Row &row = rows[number];
     if (row.text < 0 || left == 0)
       continue;
-    int64_t rest = std::min(left, getLength(row) - row.done);
+    int64_t inPage = (facts.page - row.done % facts.page) % facts.page;
+    int64_t rest = std::min(
+        {left, getLength(row) - row.done, inPage + pagesLeft * facts.page});
     if (rest == 0)
       continue;
     const int64_t choices[] = {0, 1, 1 + draw(rest), rest};
@@ -220,6 +224,8 @@ SmallVector<int64_t> ScriptMaker::shareTokens(int64_t size) {
     isEmpty = false;
     shares[number] = share;
     left -= share;
+    if (share > inPage)
+      pagesLeft -= llvm::divideCeil(share - inPage, facts.page);
   }
   return shares;
 }
@@ -327,6 +333,27 @@ void ScriptMaker::finish(Row &row) {
       free(row.pages[i]);
 }
 
+/// Where there is no page for any row's next token, rows are thrown out until
+/// the first that goes on has one: a cache need not hold what all rows can.
+void ScriptMaker::makeRoom() {
+  auto goesOn = [&](const Row &row) {
+    return row.text >= 0 && row.done < getLength(row);
+  };
+  auto hasRoom = [&](const Row &row) {
+    return goesOn(row) && (row.done % facts.page || !freePages.empty());
+  };
+  auto first = llvm::find_if(rows, goesOn);
+  for (Row &row : rows) {
+    if (llvm::any_of(rows, hasRoom))
+      return;
+    if (row.text < 0 || &row == &*first)
+      continue;
+    if (goesOn(row))
+      waiting.push_back(row.text);
+    leave(row);
+  }
+}
+
 Script ScriptMaker::make(int64_t numSteps) {
   for (int64_t i = 0; i < numSteps; ++i) {
     for (Row &row : rows)
@@ -339,6 +366,7 @@ Script ScriptMaker::make(int64_t numSteps) {
       leave(rows.front());
       admit(rows.front());
     }
+    makeRoom();
     script.steps.push_back(makeStep());
     for (Row &row : rows)
       finish(row);
@@ -378,10 +406,12 @@ static FailureOr<Facts> readFacts(ModuleOp program) {
     return failure();
   auto type = cast<RankedTensorType>(main.getArgument(*ids).getType());
   facts.longest = std::min(facts.context, type.getShape().back());
-  if (facts.cells < facts.rows * facts.getPagesPerRow() * facts.page)
-    return program.emitError()
-           << "expected cells for " << facts.rows << " rows of "
-           << facts.context << " positions, got " << facts.cells;
+  if (facts.cells < facts.page)
+    return program.emitError() << "expected cells for a page of " << facts.page
+                               << " positions, got " << facts.cells;
+  // Alone a text has room.
+  facts.longest =
+      std::min(facts.longest, facts.cells / facts.page * facts.page);
   if (failed(checkPools(program, facts.cells)))
     return failure();
   return facts;

@@ -120,7 +120,56 @@ static std::string toBytes(const Tensor &tensor, StringRef dtype) {
   return bytes;
 }
 
-/// Write the checkpoint that the program reads, from the provider, as f32.
+/// The tensors of the checkpoint that a parameter is read from, one behind the
+/// other, with their type and the shape of all of them together.
+struct Stored {
+  std::string bytes, dtype;
+  SmallVector<int64_t> shape;
+};
+
+static Stored storeElements(const Tensor &tensor, StorageAttr storage) {
+  ArrayRef<int64_t> shape = tensor.getShape();
+  StringRef fileType = storage ? storage.getFileType().getValue() : "F32";
+  bool isPlain = fileType == "F32" || fileType == "BF16" || fileType == "F16";
+  Stored stored{"", isPlain ? "F32" : fileType.str(),
+                storage ? storage.getFileShape(shape)
+                        : SmallVector<int64_t>(shape)};
+  if (!storage) {
+    stored.bytes = toBytes(tensor, "F32");
+    return stored;
+  }
+  int64_t width = storage.getBits() * storage.getElementsPerWord() / 8;
+  if (!width)
+    width = isPlain || fileType == "I32" ? 4 : 1;
+  int64_t words = 1;
+  for (int64_t size : stored.shape)
+    words *= size;
+  stored.bytes.assign(size_t(words * width), '\0');
+  ElementType type = tensor.getElementType();
+  SmallVector<int64_t> index(shape.size());
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    int64_t rest = i;
+    for (int64_t d = int64_t(shape.size()) - 1; d >= 0; rest /= shape[d], --d)
+      index[d] = rest % shape[d];
+    auto [word, part] = storage.locate(shape, index);
+    uint64_t bits = isPlain ? std::bit_cast<uint32_t>(float(tensor.getFloat(i)))
+                    : type.isFloat()
+                        ? toNarrowBits(type, tensor.getFloat(i))
+                        : uint64_t(tensor.getInt(i) + storage.getOffset());
+    if (storage.getBits())
+      bits = (bits & ((uint64_t(1) << storage.getBits()) - 1))
+             << (part * storage.getBits());
+    for (int64_t b = 0; b < width; ++b)
+      stored.bytes[size_t(word * width + b)] |= char(bits >> (8 * b));
+    if (!storage.getBits())
+      for (int64_t b = 0; b < width; ++b)
+        stored.bytes[size_t(word * width + b)] = char(bits >> (8 * b));
+  }
+  return stored;
+}
+
+/// Write the checkpoint that the program reads, from the provider, as f32 where
+/// it is not quantised.
 static LogicalResult
 writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
   llvm::json::Object header;
@@ -138,20 +187,25 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
         continue;
       request.shape.assign(shape.begin(), shape.end());
       request.type = *getElementType(type);
+      if (auto parameter = dyn_cast<ParameterOp>(op)) {
+        request.storage = parameter.getStorageAttr();
+        request.end = getIntegerEnd(parameter);
+      }
       FailureOr<Tensor> tensor =
           provider.get(request, [&] { return op->emitError(); });
       if (failed(tensor))
         return failure();
-      std::string bytes = toBytes(*tensor, "F32");
-      int64_t begin = data.size(), each = bytes.size() / tensors.size();
+      Stored stored = storeElements(*tensor, request.storage);
+      int64_t begin = data.size(), each = stored.bytes.size() / tensors.size();
       for (const std::string &name : tensors) {
         header[name] = llvm::json::Object{
-            {"dtype", "F32"},
-            {"shape", llvm::json::Array(getTensorShape(request.name, shape))},
+            {"dtype", stored.dtype},
+            {"shape",
+             llvm::json::Array(getTensorShape(request.name, stored.shape))},
             {"data_offsets", llvm::json::Array{begin, begin + each}}};
         begin += each;
       }
-      data += bytes;
+      data += stored.bytes;
     }
     return success();
   };

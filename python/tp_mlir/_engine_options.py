@@ -10,6 +10,8 @@ import sys
 from ._numbers import integer, number
 
 _OPTIONS = {
+    "program": (str, "what tp-compile --generate has made of the model, instead of the options of "
+                     "tp-compile that follow"),
     "mesh": (str, "ranks, such as tp=2"),
     "plan": (str, "how the model is cut: megatron, expert, ... or a file"),
     "target": (str, "what runs it: cpu or cuda"),
@@ -18,6 +20,8 @@ _OPTIONS = {
     "chunk": (integer(1), "most tokens of prompts in a step"),
     "cells": (integer(1), "tokens that the cache holds, of all requests together (default: rows "
                           "times context)"),
+    "memory": (str, "what a rank may hold, of which the cache takes what is left: 24GiB, or 0.9 "
+                    "of the machine's or device's memory (instead of cells)"),
     "dtype": (str, "type of the weights in memory: f32, bf16 or f16"),
     "kv_dtype": (str, "type of the cache"),
     "untie": (None, "the head is a parameter of its own, whatever config.json says"),

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import numpy
 
-from . import _checkpoint, _forks, _tools
+from . import _cache, _checkpoint, _forks, _tools
 from ._errors import from_exit
 from ._ranks import Ranks
 from ._session import Session, _Sized, functions, is_launched, seconds
@@ -290,8 +290,7 @@ class Generator:
             counts = self._counts()
         requests, tokens, cache = counts["requests"], counts["tokens"], counts["cache"]
         return Stats(running=requests["running"], waiting=requests["waiting"],
-                     # A prompt that is computed again may find its pages again.
-                     prompt_tokens=max(0, tokens["prompt"] - tokens["prefix_hits"]),
+                     prompt_tokens=tokens["prompt_computed"],
                      generated_tokens=tokens["generated"], shared_tokens=tokens["prefix_hits"],
                      evictions=requests["recomputed"], steps=counts["steps"]["count"],
                      pages=cache["pages"], pages_held=cache["used"])
@@ -327,32 +326,51 @@ class _Compiled(Generator):
     """On a program of its own, which goes with it."""
 
     def __init__(self, folder, backend, timeout, queue, options):
-
         with tempfile.TemporaryDirectory(prefix="tp-mlir-") as place:
             path = pathlib.Path(place) / "program.tpa"
-            arguments = [folder, "--generate", "-o", path]
-            arguments += _tools.options(**options)
-            _tools.run("tp-compile", arguments)
+            _cache.compile_into(path, folder, options)
             # As tp-compile has read it, which refuses what is none.
             mesh = options["mesh"] or "tp=1"
             ranks = math.prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
-            if ranks > 1 and backend is None:
-                backend = _BACKENDS.get((options["target"] or "").partition(":")[0])
-            super().__init__(path, folder, backend, timeout, queue, ranks)
+            super().__init__(path, folder, _backend(backend, ranks, options["target"] or ""),
+                             timeout, queue, ranks)
 
 
-def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows=None,
-                chunk=None, cells=None, dtype=None, kv_dtype=None, generation_config=None,
-                untie=False,
-                ignore=None, backend=None,
-                timeout=None, queue=1024):
+def _backend(backend, ranks, target):
+    if ranks > 1 and backend is None:
+        return _BACKENDS.get(target.partition(":")[0])
+    return backend
+
+
+def _open_program(path, folder, backend, timeout, queue, options):
+    """The engine of a program that tp-compile has made, whose options are no more to be chosen."""
+    for name, value in options.items():
+        if value not in (None, False):
+            raise from_exit("tp-run", 2, f"the program {path} has been compiled: expected no "
+                            f"{name} beside it, got {value!r}")
+    told = json.loads(_tools.run("tp-inspect", ["--json", path]))
+    if "generation" not in told["manifest"]:
+        raise from_exit("tp-run", 1, f"the program {path} has no steps of generation: expected "
+                        "one made with tp-compile --generate")
+    ranks, device = told["artifact"]["ranks"], told["manifest"]["target"].get("device", "cpu")
+    return Generator(path, folder, _backend(backend, ranks, device), timeout, queue, ranks)
+
+
+def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, context=None,
+                rows=None, chunk=None, cells=None, memory=None, dtype=None, kv_dtype=None,
+                generation_config=None, untie=False, ignore=None, backend=None, timeout=None,
+                queue=1024):
     """Compile a checkpoint folder to a program that generates, and open it.
 
     Options are tp-compile's; `backend` and `timeout` are tp-run's; `queue` is how many requests
-    may wait.
+    may wait. `program` is an artifact that tp-compile --generate has made, instead of them. What
+    has been compiled before is found again (`_cache`).
     """
     _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
-    return _Compiled(folder, backend, timeout, queue, {
+    options = {
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
-        "chunk": chunk, "cells": cells, "dtype": dtype, "kv_dtype": kv_dtype,
-        "generation_config": generation_config, "untie": untie, "ignore": ignore})
+        "chunk": chunk, "cells": cells, "memory": memory, "dtype": dtype, "kv_dtype": kv_dtype,
+        "generation_config": generation_config, "untie": untie, "ignore": ignore}
+    if program is not None:
+        return _open_program(program, folder, backend, timeout, queue, options)
+    return _Compiled(folder, backend, timeout, queue, options)

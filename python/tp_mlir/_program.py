@@ -162,30 +162,32 @@ class Program:
 
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
-            cells=None, kv_dtype=None, generation_config=None, train=None, clip=None,
-            momentum=False, recompute=None, dropout=None, untie=False, ignore=None, progress=False):
+            cells=None, memory=None, kv_dtype=None, generation_config=None, train=None, clip=None,
+            momentum=False, recompute=None, dropout=None, untie=False, ignore=None,
+            activations=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With several
     numbers for `seq` it has an entry for each, which share the weights. With `generate`
     the program has the entries step_1, step_2, ... beside main, which continue `rows` texts
-    of up to `context` tokens on a cache of type `kv_dtype` that holds `cells` tokens, up to `chunk`
-    tokens a step;
+    of up to `context` tokens on a cache of type `kv_dtype` that holds `cells` tokens, or as many
+    as `memory` of a rank has room for, up to `chunk` tokens a step;
     `generation_config` is a file that counts instead of the checkpoint's, or "none". With
     `train` ("adamw" or "sgd", which may have `momentum`) it is a step of training instead, in
     which the gradient's norm is at most `clip`, `recompute` ("none", "selective", "full") says
     what is computed again rather than kept, and `dropout` ("off", "on", "residual") what of the
     config's dropout there is. With `untie` the head is a parameter of its own, whatever
     config.json says; `ignore` has names of tensors, or patterns, that the checkpoint is read
-    without: one or a list.
+    without: one or a list. `activations` "float" leaves the activations of a quantised
+    checkpoint as they are, whatever its recipe.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
                          target=target, generate=generate, context=context, rows=rows,
-                         chunk=chunk, cells=cells, kv_dtype=kv_dtype,
+                         chunk=chunk, cells=cells, memory=memory, kv_dtype=kv_dtype,
                          generation_config=generation_config, train=train, clip=clip,
                          momentum=momentum, recompute=recompute, dropout=dropout, untie=untie,
-                         ignore=ignore)
+                         ignore=ignore, activations=activations)
     folder = None
     if output is None:
         folder = _forks.Folder()

@@ -30,11 +30,11 @@ def find(tool):
         "build tp-mlir and set TP_MLIR_BIN to the build tree's bin")
 
 
-# Lines that _relay_remarks has passed on.
+# Lines that relay_remarks has passed on.
 _said = set()
 
 
-def _relay_remarks(text):
+def relay_remarks(text):
     """Pass on what a tool that succeeded says about its input, each line once in a process."""
     for line in text.splitlines():
         if (": remark: " in line or ": warning: " in line) and line not in _said:
@@ -53,7 +53,7 @@ def run(tool, arguments, progress=False):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0:
             raise from_exit(tool, done.returncode, done.stderr)
-        _relay_remarks(done.stderr)
+        relay_remarks(done.stderr)
         return done.stdout
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:

@@ -215,6 +215,8 @@ def main(open_engine, arguments=None):
         tokenizer = Tokenizer(args.model, options.get("generation_config"))
         for note in tokenizer.notes:
             print(f"tp-chat: {note}", file=sys.stderr)
+        if "program" not in options:  # Its cache is as large as the rows of one conversation.
+            options.setdefault("rows", 1)
         with _signals.sigterm_raises():
             model = open_engine(args.model, **options)
         _engine_options.say_notes("tp-chat", model)

@@ -100,8 +100,9 @@ class LLM:
         folder: the checkpoint. Text needs its tokenizer.json and the packages of
             `pip install 'tp-mlir[text]'`; token ids need neither. Where there are both, answers to
             ids end at the tokenizer's end token too, as those to text do.
-        options: mesh, plan, target, context, rows, chunk, cells, dtype, kv_dtype,
+        options: mesh, plan, target, context, rows, chunk, cells, memory, dtype, kv_dtype,
             generation_config, untie, ignore: as tp-compile's; backend and timeout as tp-run's.
+            program: an artifact that tp-compile --generate has made, instead of its options.
 
     Parameters that a request leaves out are those of the checkpoint's generation_config.json
     (`engine.defaults`). The logger "tp_mlir" tells which, and what of the file is ignored.

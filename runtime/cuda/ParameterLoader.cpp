@@ -22,10 +22,7 @@ Expected<int64_t> tprt::loadParameters(
     const std::function<void(int64_t)> &progress, int64_t pinnedBytes) {
   // A row is the smallest piece.
   int64_t bytes = std::min(plan.bytes, pinnedBytes);
-  auto rowBytes = [](const Parameter &p) {
-    return elementCount(p.localShape) * typeBytes(p.type) /
-           (p.localShape.empty() ? 1 : p.localShape[0]);
-  };
+  auto rowBytes = [](const Parameter &p) { return p.localBytes(1); };
   for (const Parameter &p : manifest.parameters)
     bytes = std::max(bytes, rowBytes(p));
   PinnedBytes buffers[2];

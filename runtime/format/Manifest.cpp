@@ -115,6 +115,30 @@ std::string Parameter::nameOf(size_t alternative, int64_t i) const {
   return nameOfLayer(names[alternative], first + i);
 }
 
+int64_t Storage::elementsPerWord() const {
+  int64_t word = type == "I32" ? 32 : 8;
+  return bits ? word / bits : 1;
+}
+
+Shape Storage::fileShape(const Shape &unpacked) const {
+  Shape shape = unpacked;
+  for (size_t d = 0; d < repeat.size(); ++d)
+    shape[d] = (shape[d] + repeat[d] - 1) / repeat[d];
+  if (bits)
+    shape[size_t(dim)] =
+        (shape[size_t(dim)] + elementsPerWord() - 1) / elementsPerWord();
+  return shape;
+}
+
+int64_t Parameter::localBytes(int64_t count) const {
+  Shape shape = localShape;
+  if (count >= 0 && !shape.empty())
+    shape[0] = count;
+  if (storage && storage->isNibble && !shape.empty())
+    shape.back() = (shape.back() + 1) / 2;
+  return elementCount(shape) * typeBytes(type);
+}
+
 std::vector<std::string> Parameter::tensorsOf(size_t alternative,
                                               int64_t i) const {
   std::string name = nameOf(alternative, i);
@@ -143,11 +167,18 @@ std::string Manifest::smallerCache(int64_t bytes) const {
   int64_t pages = std::max<int64_t>(0, cache - bytes) / page;
   int64_t rows = pages / generation->tablePages();
   int64_t context = pages / generation->rows * generation->page;
-  std::string text = rows > 0 ? detail::join("--rows ", rows) : "";
+  if (pages == 0)
+    return "no cache fits, so use more ranks on more hosts";
+  std::string text =
+      detail::join("tp-compile --cells ", pages * generation->page);
+  if (rows > 0 && context > 0)
+    return detail::join(text, ", --rows ", rows, " or --context ", context,
+                        " fits");
+  if (rows > 0)
+    return detail::join(text, " or --rows ", rows, " fits");
   if (context > 0)
-    text += detail::join(rows > 0 ? " or " : "", "--context ", context);
-  return text.empty() ? "no cache fits, so use more ranks on more hosts"
-                      : "tp-compile " + text + " fits";
+    return detail::join(text, " or --context ", context, " fits");
+  return text + " fits";
 }
 
 int64_t Manifest::parameterSlots() const {

@@ -121,6 +121,34 @@ struct Entry {
   int64_t positions = 0; ///< of its sequences; 0: it has none
 };
 
+/// In support/QuantizedWeight.h.
+enum class QuantizedType : int;
+enum class ScaleType : int;
+
+/// How checkpoints store a quantised parameter, whose `sourceShape` is that of
+/// the unpacked tensor.
+struct Storage {
+  std::string type; ///< of the file's tensor, as safetensors names it
+  /// The elements that lie in memory, in rows of whole bytes; none: those of the
+  /// parameter's type.
+  std::optional<QuantizedType> element;
+  bool isNibble = false; ///< two elements to a byte
+  int64_t bits = 0;      ///< of an element in a word along `dim`; 0: not packed
+  int64_t dim = 0;
+  std::vector<int64_t> order; ///< of a word's elements; empty: as they come
+  int64_t offset = 0;         ///< what a number in the file has too much
+  int64_t end = 0; ///< integers are less, and at least 0; 0: they may be any
+  /// Per dimension, for how many elements one of the file stands; empty: one.
+  std::vector<int64_t> repeat;
+
+  bool operator==(const Storage &) const = default;
+  bool isFloat() const {
+    return type == "F32" || type == "F16" || type == "BF16";
+  }
+  int64_t elementsPerWord() const;
+  Shape fileShape(const Shape &unpacked) const;
+};
+
 struct Parameter {
   enum class Init { Normal, Ones, Zeros };
   std::vector<std::string> names;
@@ -135,6 +163,7 @@ struct Parameter {
   Init init;
   double deviation = 0.02; ///< of Normal
   int64_t zeroRow = -1;    ///< of the checkpoint's tensor, if made up; -1: none
+  std::optional<Storage> storage; ///< of a quantised one
 
   /// names[alternative] of instance i.
   std::string nameOf(size_t alternative, int64_t i) const;
@@ -145,8 +174,12 @@ struct Parameter {
   std::vector<std::string> tensorsOf(size_t alternative, int64_t i) const;
   /// The shape of each.
   Shape tensorShape() const {
-    return {sourceShape.begin() + isStack(), sourceShape.end()};
+    Shape shape = storage ? storage->fileShape(sourceShape) : sourceShape;
+    return {shape.begin() + isStack(), shape.end()};
   }
+  /// Returns the bytes that `count` rows of the first dimension take in memory;
+  /// -1 stands for all rows.
+  int64_t localBytes(int64_t count = -1) const;
 };
 
 /// Tensors that checkpoints may have beside others, of which they are boxes:
@@ -159,6 +192,14 @@ struct TensorPart {
   tprt_type type;       ///< that they are read as
 
   bool isStack() const { return part.find("{e}") != std::string::npos; }
+};
+
+/// The weight of a product that is quantised.
+struct QuantizedGemm {
+  QuantizedType type;
+  ScaleType scaleType;
+  int64_t groupN, groupK; ///< outputs, and inputs, that share a scale; 0: all
+  int64_t groups;         ///< of inputs
 };
 
 /// The places of the program that a kernel or a call of a library computes, for
@@ -174,8 +215,9 @@ struct Gemm {
   Activation activation;
   float scale = 1; ///< of the product, before bias and activation
   bool residual;
-  bool wTransposed; ///< w laid out [k, n]
-  bool xTransposed; ///< x laid out [k, m]
+  bool wTransposed;                       ///< w laid out [k, n]
+  bool xTransposed;                       ///< x laid out [k, m]
+  std::optional<QuantizedGemm> quantized; ///< of quantized_gemm
   Locations locations;
 };
 
@@ -230,6 +272,8 @@ struct Experts {
   int64_t rows, experts, k, f, n;
   tprt_type type;
   Gemm::Activation activation;
+  /// quantized_experts has these: gate's and up's, and down's.
+  std::optional<QuantizedGemm> quantized, quantizedDown;
   Locations locations;
 };
 

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Cursor.h"
+#include "QuantizedParser.h"
 #include "tprt/artifact.h"
 #include "tprt/version.h"
 
@@ -529,7 +530,17 @@ private:
     p.sharding = parseSharding(cursor, p.shape, p.localShape, used);
     if (cursor.has("partial"))
       p.partial = parseAxes(cursor["partial"], used);
-    p.type = cursor["type"].floatType();
+    if (cursor.has("storage")) {
+      p.storage = parseStorage(cursor["storage"], p.sourceShape.size());
+      p.type = cursor["type"].type();
+      bool isByte = p.type == TPRT_I8;
+      if (p.storage->element ? !isByte : p.type == TPRT_I64)
+        cursor["type"].fail("expected i8 for packed elements, and f32, bf16, "
+                            "f16, i32 or i8 for others, got ",
+                            typeName(p.type));
+    } else {
+      p.type = cursor["type"].floatType();
+    }
     p.init =
         p.shape.size() < 2 ? Parameter::Init::Ones : Parameter::Init::Normal;
     if (cursor.has("init"))
@@ -597,6 +608,8 @@ private:
     g.residual = cursor["residual"].boolean();
     g.wTransposed =
         cursor.has("w_layout") && cursor["w_layout"].word({"nk", "kn"}) == 1;
+    if (cursor.has("quantized"))
+      g.quantized = parseQuantized(cursor["quantized"]);
     g.xTransposed =
         cursor.has("x_layout") && cursor["x_layout"].word({"mk", "km"}) == 1;
   }
@@ -666,6 +679,10 @@ private:
     e.n = cursor["n"].size();
     e.type = cursor["type"].floatType();
     e.activation = parseActivation(cursor["activation"]);
+    if (cursor.has("quantized")) {
+      e.quantized = parseQuantized(cursor["quantized"]);
+      e.quantizedDown = parseQuantized(cursor["quantized_down"]);
+    }
   }
 
   static CollectiveKind parseKind(const Cursor &cursor) {

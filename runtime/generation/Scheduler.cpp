@@ -127,10 +127,27 @@ bool Scheduler::admit() {
   sequence.fullPages = int64_t(chain.pages.size());
   sequence.serial = chain.serial;
   sequence.computed = sequence.fullPages * pages.size();
-  statistics.update([&](Statistics &s) { s.prefixHits += sequence.computed; });
+  // What it lost and finds again is no hit.
+  int64_t found = std::max<int64_t>(0, sequence.computed - sequence.furthest);
+  sequence.furthest += found;
+  statistics.update([&](Statistics &s) { s.prefixHits += found; });
   running.push_back(std::move(waiting.front()));
   waiting.pop_front();
   return true;
+}
+
+/// Counts tokens that a step has computed: each once, and otherwise as computed
+/// again, where the sequence had lost its pages.
+void Scheduler::noteComputed(Sequence &sequence, int64_t count) {
+  sequence.computed += count;
+  int64_t before = sequence.furthest;
+  sequence.furthest = std::max(before, sequence.computed);
+  auto inPrompt = [&](int64_t end) { return std::min(end, sequence.prompt()); };
+  statistics.update([&](Statistics &s) {
+    s.computedTokens += count;
+    s.computedAgain += count - (sequence.furthest - before);
+    s.promptComputed += inPrompt(sequence.furthest) - inPrompt(before);
+  });
 }
 
 /// Keeps the pages that have become full, and gives back those that no later
@@ -367,7 +384,7 @@ Status Scheduler::step(std::vector<Event> &events) {
   auto modelStart = Clock::now();
   TPRT_TRY(model.step(batch));
   for (size_t row = 0; row < scheduled.size(); ++row)
-    scheduled[row]->computed += batch.starts[row + 1] - batch.starts[row];
+    noteComputed(*scheduled[row], batch.starts[row + 1] - batch.starts[row]);
   askMasks();
   dropOverruled();
   TPRT_ASSIGN(const float *all, logitsIfWanted());
@@ -391,7 +408,6 @@ Status Scheduler::step(std::vector<Event> &events) {
   gauge();
   statistics.update([&](Statistics &s) {
     ++s.steps;
-    s.computedTokens += batch.tokens;
     double seconds = secondsSince(start);
     s.seconds += seconds;
     s.hostSeconds += seconds - modelSeconds;

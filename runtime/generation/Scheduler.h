@@ -53,6 +53,7 @@ private:
     std::vector<int32_t> tokens; ///< the prompt and what was generated
     std::vector<int32_t> ends;   ///< ids that end the answer
     int64_t computed = 0;        ///< tokens whose keys and values are in pages
+    int64_t furthest = 0;        ///< the most that `computed` ever was
     std::vector<int32_t> pages;  ///< -1: given back, behind the window
     int64_t fullPages = 0, oldPages = 0; ///< kept if any, and given back
     uint64_t serial = 0;                 ///< of the last kept page
@@ -85,6 +86,7 @@ private:
   bool isAtEnd(size_t row) const;
   void chooseNext(const Sequence &sequence, size_t row, bool isLast);
   void release(Sequence &sequence);
+  void noteComputed(Sequence &sequence, int64_t count);
   void keepPages(Sequence &sequence);
   History historyOf(const Sequence &sequence) const;
   void askMasks();

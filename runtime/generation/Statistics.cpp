@@ -36,6 +36,8 @@ std::string Statistics::toJson() const {
        {{"prompt", promptTokens},
         {"generated", generatedTokens},
         {"computed", computedTokens},
+        {"computed_again", computedAgain},
+        {"prompt_computed", promptComputed},
         {"prefix_hits", prefixHits}}},
       {"tokens_per_second",
        seconds > 0 ? double(generatedTokens) / seconds : 0},

@@ -23,7 +23,11 @@ struct Statistics {
   std::string defaults = "{}";
   std::vector<std::string> notes;
   int64_t finished = 0, cancelled = 0, running = 0, waiting = 0;
-  int64_t promptTokens = 0, generatedTokens = 0, computedTokens = 0;
+  int64_t promptTokens = 0, generatedTokens = 0;
+  /// In steps, and of these a second time, because pages were taken away.
+  int64_t computedTokens = 0, computedAgain = 0;
+  /// Tokens of prompts, each once: those in `prefixHits` are not among them.
+  int64_t promptComputed = 0;
   int64_t steps = 0;
   /// In steps, and of that outside of the program: scheduling and sampling.
   double seconds = 0, hostSeconds = 0;

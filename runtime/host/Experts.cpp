@@ -62,6 +62,32 @@ struct Rows {
 ExpertsEngine::ExpertsEngine(const std::vector<Experts> &list)
     : descriptions(list), gemm(describeProducts(list)) {}
 
+Status ExpertsEngine::multiply(int64_t id, const ExpertsCall &call,
+                               int64_t expert, int matrix,
+                               const tprt_gemm_call &product) {
+  const Experts &e = descriptions[size_t(id)];
+  const QuantizedGemm &q = matrix < 2 ? *e.quantized : *e.quantizedDown;
+  QuantizedWeight weight;
+  weight.type = q.type;
+  weight.n = matrix < 2 ? e.f : e.n;
+  weight.k = matrix < 2 ? e.k : e.f;
+  weight.scaleType = q.scaleType;
+  weight.groupN = q.groupN;
+  weight.groupK = q.groupK;
+  int64_t rows = q.groupN ? (weight.n + q.groupN - 1) / q.groupN : 1;
+  int64_t scales = rows * weight.columns();
+  auto at = [&](const void *all, int64_t bytes) {
+    return all ? static_cast<const char *>(all) + expert * bytes : nullptr;
+  };
+  const char *values[] = {call.gate, call.up, call.down};
+  weight.values = at(values[matrix], weight.n * weight.rowBytes());
+  weight.scales =
+      at(call.quantized[matrix].scales, scales * scaleBytes(q.scaleType));
+  weight.zeros = reinterpret_cast<const int8_t *>(
+      at(call.quantized[matrix].zeros, scales));
+  return gemm.run(product, weight);
+}
+
 /// Adds what an expert makes of `count` rows to their sums.
 Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
                                 int64_t expert, const int32_t *list,
@@ -77,7 +103,11 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
                                {id * 3 + 1, padded, rows.x, e.k,
                                 call.up + matrix, nullptr, nullptr, rows.up,
                                 e.f}};
-  TPRT_TRY(gemm.run(in, 2));
+  if (e.quantized)
+    for (int matrix : {0, 1})
+      TPRT_TRY(multiply(id, call, expert, matrix, in[matrix]));
+  else
+    TPRT_TRY(gemm.run(in, 2));
   parallelFor(padded, leastRows(e.f), [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
       float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f;
@@ -87,9 +117,16 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
       simd().narrow(e.type, gate, rows.inner + r * e.f * bytes, e.f);
     }
   });
-  TPRT_TRY(gemm.run({id * 3 + 2, padded, rows.inner, e.f,
-                     call.down + expert * e.n * e.f * bytes, nullptr, nullptr,
-                     rows.out, e.n}));
+  tprt_gemm_call down{id * 3 + 2,
+                      padded,
+                      rows.inner,
+                      e.f,
+                      call.down + expert * e.n * e.f * bytes,
+                      nullptr,
+                      nullptr,
+                      rows.out,
+                      e.n};
+  TPRT_TRY(e.quantized ? multiply(id, call, expert, 2, down) : gemm.run(down));
   parallelFor(count, leastRows(e.n), [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
       float weight = call.routing[list[r] * e.experts + expert];
@@ -142,5 +179,32 @@ int32_t HostFunctions::experts(tprt_rank *rank, int32_t id, int64_t rows,
              {rows, bytes(x), static_cast<const float *>(routing), bytes(gate),
               bytes(up), bytes(down), static_cast<const int32_t *>(inside),
               static_cast<char *>(out)});
+  });
+}
+
+int32_t HostFunctions::quantized_experts(
+    tprt_rank *rank, int32_t id, int64_t rows, const void *x,
+    const void *routing, const void *gate, const void *gateScales,
+    const void *gateZeros, const void *up, const void *upScales,
+    const void *upZeros, const void *down, const void *downScales,
+    const void *downZeros, const void *inside, void *out) {
+  auto &host = *static_cast<HostRank *>(rank);
+  auto bytes = [](const void *p) { return static_cast<const char *>(p); };
+  return host.traced(Timeline::Kind::Experts, id, host.layer, [&]() -> Status {
+    if (id < 0 || id >= int64_t(host.manifest.experts.size()) ||
+        !host.manifest.experts[size_t(id)].quantized)
+      return internalError("experts ", id, " have no quantised matrices");
+    return host.engine<ExpertsEngine>(TPRT_SLOT_experts)
+        .run(id, {rows,
+                  bytes(x),
+                  static_cast<const float *>(routing),
+                  bytes(gate),
+                  bytes(up),
+                  bytes(down),
+                  static_cast<const int32_t *>(inside),
+                  static_cast<char *>(out),
+                  {{gateScales, gateZeros},
+                   {upScales, upZeros},
+                   {downScales, downZeros}}});
   });
 }

@@ -24,6 +24,10 @@ struct ExpertsCall {
   const char *gate, *up, *down;
   const int32_t *inside; ///< null: all of the width
   char *out;
+  /// Gate, up and down have these where they are quantised; zeros may be null.
+  struct {
+    const void *scales = nullptr, *zeros = nullptr;
+  } quantized[3] = {};
 };
 
 class ExpertsEngine final : public Engine {
@@ -38,6 +42,9 @@ public:
   }
 
 private:
+  /// The product number `matrix` of an expert: gate, up or down.
+  Status multiply(int64_t id, const ExpertsCall &call, int64_t expert,
+                  int matrix, const tprt_gemm_call &product);
   Status runExpert(int64_t id, const ExpertsCall &call, int64_t expert,
                    const int32_t *rows, int64_t count, float *sums);
 

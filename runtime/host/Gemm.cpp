@@ -13,7 +13,8 @@
 // all their weights. Weights [k, n] (a backward's) are brought to panels too, a
 // block of columns at a time, and x [k, m] is transposed where it is copied.
 // A quantised weight is never widened as a whole: few rows are multiplied as it
-// is decoded, and for more a worker dequantises the block that it multiplies.
+// is decoded, and for more a worker dequantises the block that it multiplies,
+// beside x in bf16 to two bf16 numbers for each of the block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -241,6 +242,8 @@ struct GemmEngine::Impl {
                  Plain w);
   Expected<const void *> toLayout(WorkerContext &context, Product &product,
                                   const void *w);
+  Status runSplit(WorkerContext &context, const Rows &rows, const Call &call,
+                  int64_t column, int64_t n, float *products, int64_t stride);
   Status runBlocks(Rows rows, std::vector<Call> &calls);
   Status runBlock(WorkerContext &context, const Rows &rows, const Call &call,
                   int64_t column, int64_t n);
@@ -451,6 +454,36 @@ Status GemmEngine::Impl::pack(Rows &rows) {
   return {};
 }
 
+/// A block of quantised weights beside x in bf16.
+Status GemmEngine::Impl::runSplit(WorkerContext &context, const Rows &rows,
+                                  const Call &call, int64_t column, int64_t n,
+                                  float *products, int64_t stride) {
+  const QuantizedLoops &loops = quantizedLoops();
+  const QuantizedWeight &w = *call.quantized;
+  int64_t count = rows.count, block = alignUp(n * rows.k * 2, 64);
+  TPRT_ASSIGN(auto scratch,
+              context.weights.get(2 * block + (n + loops.scratch(w)) * 4));
+  char *high = static_cast<char *>(scratch), *low = high + block;
+  auto *scale = reinterpret_cast<float *>(low + block);
+  loops.split(w, column, n, high, low, scale, scale + n);
+  Product &product = innerProduct(
+      context, {rows.compute, n, count, rows.k, true}, rows.layout);
+  TPRT_ASSIGN(auto both, context.transposed.get(2 * n * count * 4));
+  auto *sums = static_cast<float *>(both), *rest = sums + n * count;
+  TPRT_TRY(execute(context, product, high, rows.packed, sums));
+  if (w.hasRowScales()) {
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t r = 0; r < count; ++r)
+        sums[j * count + r] *= scale[j];
+  } else {
+    TPRT_TRY(execute(context, product, low, rows.packed, rest));
+    for (int64_t i = 0; i < n * count; ++i)
+      sums[i] += rest[i];
+  }
+  simd().transpose(TPRT_F32, sums, count, n, count, products, stride);
+  return {};
+}
+
 /// A block of weights, by one worker.
 Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
                                   const Call &call, int64_t column, int64_t n) {
@@ -462,19 +495,20 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
   if (!call.quantized)
     w = at(call.w, isFlipped ? column : column * k, wType);
   OneWorker alone;
+  bool isSplit = call.quantized && rows.compute == TPRT_BF16;
   Product *product = nullptr;
   InnerProduct sizes{rows.compute, count, n, k, false};
-  if (rows.packed)
+  if (rows.packed && !isSplit)
     product =
         &innerProduct(context, {rows.compute, n, count, k, true}, rows.layout);
   else if (isFlipped)
     sizes.wStride = gemm.wType == rows.compute ? gemm.n : n;
-  if (!product && !rows.isFew)
+  if (!product && !rows.isFew && !isSplit)
     product = &innerProduct(context, sizes, {});
   bool isPanels = product && !rows.packed &&
                   (isFlipped || panelHeight(product->weights.get_desc()));
 
-  if (call.quantized && !rows.isFew) {
+  if (call.quantized && !rows.isFew && !isSplit) {
     Scratch &wide = isPanels ? context.transposed : context.weights;
     TPRT_ASSIGN(w, dequantize(wide, *call.quantized, column, n));
   }
@@ -487,7 +521,9 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
     products = static_cast<float *>(scratch);
     stride = n;
   }
-  if (rows.isFew && call.quantized) {
+  if (isSplit) {
+    TPRT_TRY(runSplit(context, rows, call, column, n, products, stride));
+  } else if (rows.isFew && call.quantized) {
     const QuantizedLoops &loops = quantizedLoops();
     TPRT_ASSIGN(auto scratch,
                 context.weights.get(loops.scratch(*call.quantized) * 4));
@@ -682,6 +718,11 @@ Status GemmEngine::Impl::run(std::vector<Call> &calls) {
   const ProductPath &path = productPath();
   if (!call.quantized && gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 &&
       path.multipliesBf16 && (gemm.wTransposed || call.rows > path.fewRows))
+    rows.compute = TPRT_BF16;
+  // Two products in bf16 are worth one in f32 where they are many times as
+  // fast; one always is.
+  if (call.quantized && gemm.xType == TPRT_BF16 && path.multipliesBf16 &&
+      call.rows > kFewRows && (path.hasTiles || call.quantized->hasRowScales()))
     rows.compute = TPRT_BF16;
   for (; rows.first < call.rows; rows.first += rows.count) {
     rows.count = std::min(call.rows - rows.first, kRowsAtOnce);

@@ -14,11 +14,12 @@
 using namespace tprt;
 
 static constexpr ProductPath kPaths[] = {
-    {"AMX", dnnl_cpu_isa_avx512_core_amx, false, true, 4, true},
+    {"AMX", dnnl_cpu_isa_avx512_core_amx, false, true, 4, true, true},
     // Zen 4 and later multiply as many pairs of bf16 as numbers in f32.
-    {"bf16 by AVX-512", dnnl_cpu_isa_avx512_core_bf16, true, true, 8, true},
-    {"f32 by AVX-512", dnnl_cpu_isa_avx512_core, false, false, 8, true},
-    {"f32", 0, false, false, 8, false},
+    {"bf16 by AVX-512", dnnl_cpu_isa_avx512_core_bf16, true, true, 8, false,
+     true},
+    {"f32 by AVX-512", dnnl_cpu_isa_avx512_core, false, false, 8, false, true},
+    {"f32", 0, false, false, 8, false, false},
 };
 
 const ProductPath &tprt::chooseProductPath(unsigned isas, bool isAmd) {

@@ -25,6 +25,7 @@ struct ProductPath {
   /// f16 always, it is widened to f32.
   bool multipliesBf16;
   int64_t fewRows; ///< of bf16 that our own loop takes
+  bool hasTiles;   ///< products in bf16 take a small part of f32's time
   /// Weights in f32 are brought to panels, block by block; oneDNN's sgemm
   /// brings operands of any size to panels.
   bool hasPanels;

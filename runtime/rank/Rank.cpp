@@ -94,7 +94,7 @@ Status tprt_rank::initialise(const State &state, const Weights *weights,
     return {};
   }
   const Parameter &p = manifest.parameters[size_t(state.parameter)];
-  int64_t bytes = elementCount(p.localShape) * typeBytes(p.type);
+  int64_t bytes = p.localBytes();
   for (int64_t i = 0; i < p.count; ++i) {
     auto read = weights->load(state.parameter, i, meshCoordinates,
                               static_cast<char *>(local) + i * bytes);

@@ -62,6 +62,8 @@ struct QuantizedWeight {
   int64_t rowBytes() const;
   /// Columns of scales and zeros.
   int64_t columns() const;
+  /// Whether a row has one scale, and one zero point.
+  bool hasRowScales() const { return !groupOf && columns() == 1; }
   /// The row of scales and zeros that row i of the weight belongs to.
   int64_t scaleRow(int64_t i) const;
 };

@@ -167,11 +167,8 @@ inline void scaleGroup(float *values, int64_t count, float scale, float zero) {
     values[i] = (values[i] - zero) * scale;
 }
 
-/// Row i of the weight; `groups` holds 2 * columns() floats.
-void dequantizeRow(const QuantizedWeight &w, int64_t i, float *out,
-                   float *groups) {
-  float *scales = groups, *zeros = groups + w.columns();
-  readGroups(w, i, scales, zeros);
+/// The elements of row i as numbers, neither zero point nor scale being taken.
+void decodeRow(const QuantizedWeight &w, int64_t i, float *out) {
   auto *line = reinterpret_cast<const int8_t *>(lineOf(w, i));
   switch (w.type) {
   case QuantizedType::I8:
@@ -186,6 +183,14 @@ void dequantizeRow(const QuantizedWeight &w, int64_t i, float *out,
   default:
     decodeNibbles(w, reinterpret_cast<const uint8_t *>(line), out);
   }
+}
+
+/// Row i of the weight; `groups` holds 2 * columns() floats.
+void dequantizeRow(const QuantizedWeight &w, int64_t i, float *out,
+                   float *groups) {
+  float *scales = groups, *zeros = groups + w.columns();
+  readGroups(w, i, scales, zeros);
+  decodeRow(w, i, out);
   if (w.groupOf) {
     for (int64_t p = 0; p < w.k; ++p)
       out[p] = (out[p] - zeros[w.groupOf[p]]) * scales[w.groupOf[p]];
@@ -200,6 +205,35 @@ void dequantize(const QuantizedWeight &w, int64_t row, int64_t n, float *out,
                 int64_t stride, float *scratch) {
   for (int64_t j = 0; j < n; ++j)
     dequantizeRow(w, row + j, out + j * stride, scratch);
+}
+
+/// Differences of elements and zero points have eight bits, as bf16 has.
+void split(const QuantizedWeight &w, int64_t row, int64_t n, void *high,
+           void *low, float *scale, float *scratch) {
+  float *groups = scratch, *line = scratch + 2 * w.columns();
+  for (int64_t j = 0; j < n; ++j) {
+    char *to = static_cast<char *>(high) + j * w.k * 2;
+    if (w.hasRowScales()) {
+      readGroups(w, row + j, groups, groups + 1);
+      decodeRow(w, row + j, line);
+      scaleGroup(line, w.k, 1, groups[1]);
+      simd().narrow(TPRT_BF16, line, to, w.k);
+      scale[j] = groups[0];
+      continue;
+    }
+    scale[j] = 1;
+    dequantizeRow(w, row + j, line, groups);
+    simd().narrow(TPRT_BF16, line, to, w.k);
+    constexpr int64_t kPiece = 256;
+    float nearest[kPiece];
+    for (int64_t p = 0; p < w.k; p += kPiece) {
+      int64_t piece = std::min(kPiece, w.k - p);
+      simd().widen(TPRT_BF16, to + p * 2, nearest, piece);
+      for (int64_t i = 0; i < piece; ++i)
+        line[p + i] -= nearest[i];
+    }
+    simd().narrow(TPRT_BF16, line, static_cast<char *>(low) + j * w.k * 2, w.k);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -462,7 +496,7 @@ namespace tprt {
 
 const QuantizedLoops &TPRT_JOIN(TPRT_SIMD_LEVEL, Quantized)() {
   static const QuantizedLoops table = {
-      order, arrangedWidth, arrange, scratchFloats, dot, dequantize};
+      order, arrangedWidth, arrange, scratchFloats, dot, dequantize, split};
   return table;
 }
 

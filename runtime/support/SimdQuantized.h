@@ -24,7 +24,7 @@ struct QuantizedLoops {
   int64_t (*arrangedWidth)(const QuantizedWeight &w);
   /// One row of x, [k], in that order, zero past its end.
   void (*arrange)(const QuantizedWeight &w, const float *x, float *out);
-  /// Floats of scratch that `dot` and `dequantize` need.
+  /// Floats of scratch that `dot`, `dequantize` and `split` need.
   int64_t (*scratch)(const QuantizedWeight &w);
   /// out[r * outStride + j] = the sum over k of x[r, k] * value(row + j, k) for
   /// j in [0, n), x being arranged. How many rows of x there are, and which
@@ -35,6 +35,11 @@ struct QuantizedLoops {
   /// out[j * stride + p] = value(row + j, p).
   void (*dequantize)(const QuantizedWeight &w, int64_t row, int64_t n,
                      float *out, int64_t stride, float *scratch);
+  /// value(row + j, p) = (high[j * k + p] + low[j * k + p]) * scale[j], high
+  /// and low being bf16. Where a row has one scale, high is exact and there is
+  /// no low; else scale is one, and the sum has 16 bits or more.
+  void (*split)(const QuantizedWeight &w, int64_t row, int64_t n, void *high,
+                void *low, float *scale, float *scratch);
 };
 
 /// Those of the level that simd() is of.

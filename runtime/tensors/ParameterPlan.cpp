@@ -20,9 +20,11 @@ using namespace tprt;
 
 /// Identifies what an instance of a template loads.
 static auto keyOf(const Parameter &p, int64_t instance) {
+  // Storage of one name and type differs in how often an element is repeated.
   return std::tuple(p.nameOf(0, instance), p.type, p.init, p.sliceOffsets,
                     p.sliceSizes, p.permutation, p.localShape, p.sharding,
-                    p.partial);
+                    p.partial,
+                    p.storage ? p.storage->repeat : std::vector<int64_t>());
 }
 
 ParameterPlan::ParameterPlan(const Manifest &manifest) {
@@ -41,8 +43,7 @@ ParameterPlan::ParameterPlan(const Manifest &manifest) {
         continue;
       tensors.push_back({int64_t(t), i, bytes});
       // As cuBLASLt likes its operands, and caches their lines.
-      bytes =
-          alignUp(bytes + elementCount(p.localShape) * typeBytes(p.type), 256);
+      bytes = alignUp(bytes + p.localBytes(), 256);
     }
   }
 }

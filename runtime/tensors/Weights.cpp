@@ -10,6 +10,8 @@
 
 #include "Weights.h"
 
+#include "Stored.h"
+
 #include "../support/Region.h"
 #include "../support/Simd.h"
 #include "tprt/artifact.h"
@@ -184,14 +186,26 @@ void copyTransposed(const Source &source, const Box &box, tprt_type type,
       /*least=*/1);
 }
 
+Shape withoutOnes(Shape shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
 /// Whether it can stand for something of this shape.
-Status checkTensor(const Weights::Located &tensor, const Shape &shape) {
+Status checkTensor(const Weights::Located &tensor, const Shape &shape,
+                   const std::optional<Storage> &storage = {}) {
   const TensorPlace &place = tensor.place;
   std::string where = "'" + tensor.path + "': tensor '" + tensor.name + "'";
-  if (!floatTypeOf(place.type))
+  if (storage && !storage->isFloat()) {
+    if (fileTypeName(place.type) != storage->type)
+      return userError(where, ": expected type ", storage->type, ", got ",
+                       fileTypeName(place.type));
+  } else if (!floatTypeOf(place.type)) {
     return userError(where, ": expected type F32, BF16 or F16, got ",
                      fileTypeName(place.type));
-  if (place.shape != shape)
+  }
+  if (storage ? withoutOnes(place.shape) != withoutOnes(shape)
+              : place.shape != shape)
     return userError(where, ": expected shape ", formatShape(shape), ", got ",
                      formatShape(place.shape));
   return {};
@@ -260,7 +274,11 @@ Expected<std::vector<Weights::Located>> Matcher::match(const Parameter &p,
       if (found == tensors.end())
         continue;
       const Weights::Located &tensor = found->second;
-      TPRT_TRY(checkTensor(tensor, p.tensorShape()));
+      TPRT_TRY(checkTensor(tensor, p.tensorShape(), p.storage));
+      if (first && p.storage)
+        return userError("'", tensor.path, "': tensors '", first->tensor.name,
+                         "' and '", tensor.name,
+                         "' stand for the same quantised parameter");
       TensorBox box{tensor, tensor.place.shape,
                     Shape(tensor.place.shape.size(), 0), patternOf(p.names[a])};
       if (first)
@@ -385,6 +403,9 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
   const Parameter &p = manifest->parameters[parameter];
   const std::vector<Located> *tensors =
       slots.empty() ? nullptr : &slots[p.base + instance];
+  if (p.storage)
+    return loadStored({p, p.nameOf(0, instance), tensors, seed}, manifest->mesh,
+                      coordinates, target, first, rows);
   Source source =
       tensors ? Source(*tensors) : Source(seed, p.nameOf(0, instance), p);
 

@@ -535,18 +535,22 @@ TEST(Manifest, SmallerCaches) {
   Value pool{"keys", TPRT_F32, {}, {2, 640, 3, 8}, {}};
   m.states = {State{pool}, State{pool}};
   constexpr int64_t kPage = 12288;
-  EXPECT_EQ(m.smallerCache(1), "tp-compile --rows 4 or --context 96 fits");
+  EXPECT_EQ(m.smallerCache(1),
+            "tp-compile --cells 608, --rows 4 or --context 96 fits");
   EXPECT_EQ(m.smallerCache(5 * kPage),
-            "tp-compile --rows 3 or --context 96 fits");
+            "tp-compile --cells 480, --rows 3 or --context 96 fits");
   EXPECT_EQ(m.smallerCache(5 * kPage + 1),
-            "tp-compile --rows 3 or --context 64 fits");
-  EXPECT_EQ(m.smallerCache(16 * kPage), "tp-compile --rows 1 fits");
-  for (int64_t bytes : {16 * kPage + 1, 20 * kPage, 30 * kPage})
+            "tp-compile --cells 448, --rows 3 or --context 64 fits");
+  EXPECT_EQ(m.smallerCache(16 * kPage),
+            "tp-compile --cells 128 or --rows 1 fits");
+  EXPECT_EQ(m.smallerCache(19 * kPage), "tp-compile --cells 32 fits");
+  for (int64_t bytes : {19 * kPage + 1, 20 * kPage, 30 * kPage})
     EXPECT_EQ(m.smallerCache(bytes),
               "no cache fits, so use more ranks on more hosts");
   // A long context of few rows.
   m.generation->rows = 1, m.generation->context = 640;
-  EXPECT_EQ(m.smallerCache(kPage), "tp-compile --context 608 fits");
+  EXPECT_EQ(m.smallerCache(kPage),
+            "tp-compile --cells 608 or --context 608 fits");
   m.entries = {{"main", {}, {}, 0, 0, 0, 90},
                {"step_1", {}, {}, 0, 0, 0, 10},
                {"step_8", {}, {}, 0, 0, 0, 30}};

@@ -139,6 +139,32 @@ func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>)
   return %0, %other : tensor<9x40xbf16>, tensor<9x6xf32>
 }
 
+// A weight as it lies in memory, with an activation and a sum on the way out.
+// CHECK: nn.quantized_linear: quantized_gemm(9, operand 0, 40, operand 1, operand 2, operand 3, null, null, operand 4, null, result 0, 24)
+// VERIFY: lower @quantized: equal
+func.func @quantized(%x: tensor<9x40xf32>) -> tensor<9x24xf32> {
+  %q = tp.parameter "quantized.weight" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.stored_type = tensor<24x40xi4>} : tensor<24x20xi8>
+  %s = tp.parameter "quantized.scales" storage <"F16"> : tensor<24x3xf16>
+  %z = tp.parameter "quantized.zeros" storage <"I8"> : tensor<24x3xi8>
+  %b = tp.parameter "quantized.bias" : tensor<24xf32>
+  %0 = nn.quantized_linear %x, %q, %s zeros %z bias %b {element = i4, group = array<i64: 1, 16>} : (tensor<9x40xf32>, tensor<24x20xi8>, tensor<24x3xf16>, tensor<24x3xi8>, tensor<24xf32>) -> tensor<9x24xf32>
+  return %0 : tensor<9x24xf32>
+}
+
+// CHECK: nn.quantized_experts: quantized_experts(9, operand 0, operand 1, operand 2, operand 5, null, operand 3, operand 6, null, operand 4, operand 7, null, null, result 0)
+// VERIFY: lower @quantized_experts: equal
+func.func @quantized_experts(%x: tensor<9x40xf32>, %logits: tensor<9x6xf32>) -> tensor<9x24xf32> {
+  %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
+  %gate = tp.parameter "quantized.{e}.gate" storage <"F8_E4M3"> {tp.stored_type = tensor<6x8x40xf8E4M3FN>} : tensor<6x8x40xi8>
+  %up = tp.parameter "quantized.{e}.up" storage <"F8_E4M3"> {tp.stored_type = tensor<6x8x40xf8E4M3FN>} : tensor<6x8x40xi8>
+  %down = tp.parameter "quantized.{e}.down" storage <"F8_E4M3"> {tp.stored_type = tensor<6x24x8xf8E4M3FN>} : tensor<6x24x8xi8>
+  %gs = tp.parameter "quantized.{e}.gate_scale" storage <"F32"> : tensor<6x8x2xf32>
+  %us = tp.parameter "quantized.{e}.up_scale" storage <"F32"> : tensor<6x8x2xf32>
+  %ds = tp.parameter "quantized.{e}.down_scale" storage <"F32"> : tensor<6x24x1xf32>
+  %0 = nn.quantized_experts %x, %routing values %gate, %up, %down scales %gs, %us, %ds {activation = "silu", active = 0.5 : f64, down_group = array<i64: 1, 1, 0>, element = f8E4M3FN, group = array<i64: 1, 1, 32>} : (tensor<9x40xf32>, tensor<9x6xf32>, tensor<6x8x40xi8>, tensor<6x8x40xi8>, tensor<6x24x8xi8>, tensor<6x8x2xf32>, tensor<6x8x2xf32>, tensor<6x24x1xf32>) -> tensor<9x24xf32>
+  return %0 : tensor<9x24xf32>
+}
+
 // Products of the same rows are computed by one call, here one of three and one of
 // two, as the results of the first are read by the others.
 // VERIFY: lower @joined: equal

@@ -191,7 +191,13 @@ def test_a_cache_that_is_shared():
         assert model.engine.stats().pages == 3 and model.engine.stats().evictions == 0
         answers = model.generate(prompts, max_tokens=40)
         assert [one.ids for one in answers[:2]] == alone
-        assert model.engine.stats().evictions > 0
+        stats = model.engine.stats()
+        assert stats.evictions > 0
+        asked = sum(map(len, prompts)) + sum(map(len, prompts[:2]))
+        assert 0 < stats.prompt_tokens <= asked <= stats.prompt_tokens + stats.shared_tokens
+    with tp_mlir.LLM(FOLDER, rows=4, chunk=16, context=96, memory="7500KiB", dtype="f32") as model:
+        assert 3 <= model.engine.stats().pages < 12
+        assert [model.generate(ids, max_tokens=40).ids for ids in prompts[:2]] == alone
     with pytest.raises(tp_mlir.InputError, match="expected --cells to be from 1 to what all rows can "
                        "fill, 64, got 65"):
         tp_mlir.LLM(FOLDER, rows=2, context=32, cells=65)

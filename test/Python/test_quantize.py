@@ -84,11 +84,12 @@ def decode(format, tensors, module, shape, rows):
     values, steps = numpy.zeros(shape), numpy.zeros(shape)
     for i in rows:
         for j in range(shape[1]):
-            if format in ("int8", "int4-g128"):
+            if format.startswith("int"):
                 bits = 8 if format == "int8" else 4
+                group = int(format.partition("-g")[2] or shape[1])
                 word = int(part["weight_packed"][i, j * bits // 32]) & 0xFFFFFFFF
                 code = (word >> (j * bits % 32)) & ((1 << bits) - 1)
-                scale = float(part["weight_scale"][i, 0 if format == "int8" else j // 128])
+                scale = float(part["weight_scale"][i, j // group])
                 values[i, j], steps[i, j] = (code - (1 << (bits - 1))) * scale, scale
                 continue
             if format == "mxfp4":

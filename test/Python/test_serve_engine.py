@@ -13,6 +13,7 @@ import httpx
 import load
 import openai
 import pytest
+import shared_cache
 from real_server import RealServer
 
 LOST = r"rank 0: rank 1 is lost: its process ended; .*"
@@ -22,6 +23,17 @@ def test_load():
     """A little of what `load.py` does for as long as it is told; some memory is still taken for the
     first time then."""
     assert load.run(1, clients=8, questions=load.QUESTIONS[::8], say=lambda line: None) < 64 << 20
+
+
+def test_a_shared_cache():
+    """A little of `benchmarks/shared-cache`: a quarter of the cells that the rows can fill."""
+    with shared_cache.opened(4, shared_cache.CONTEXT) as server:
+        print("seed 5")
+        asked = shared_cache.questions(server.url, 8, 5)
+        assert len(asked) >= 4
+        made = shared_cache.load(server, asked, 1.5, 12, 5)
+    assert not made.wrong and made.answers >= 12
+    assert made.evictions > 0 and made.pages == 8
 
 
 def test_a_killed_rank():

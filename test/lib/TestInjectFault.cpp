@@ -296,6 +296,100 @@ bool wrongValue(ModuleOp module, bool oneElement, unsigned seed,
   return true;
 }
 
+/// The parameter that operand `which` of the first nn.dequantize is: scales (1)
+/// or zero points (2) beside the values (0).
+ParameterOp findQuantized(ModuleOp module, unsigned which) {
+  ParameterOp found;
+  module->walk([&](nn::DequantizeOp op) {
+    Value operand = which == 0   ? op.getValues()
+                    : which == 1 ? op.getScales()
+                                 : op.getZeros();
+    found = operand ? operand.getDefiningOp<ParameterOp>() : ParameterOp();
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found;
+}
+
+StorageAttr withStorage(StorageAttr old, ArrayRef<int64_t> order,
+                        int64_t offset) {
+  return StorageAttr::get(old.getContext(), old.getFileType(), old.getBits(),
+                          old.getDim(), order, offset, old.getRepeat());
+}
+
+/// Neighbours in a byte change places.
+bool swapNibbles(ModuleOp module) {
+  ParameterOp op = findQuantized(module, 0);
+  if (!op || !op.getStorage() || op.getStorage()->getBits() != 4)
+    return false;
+  SmallVector<int64_t> order;
+  for (int64_t i = 0; i < op.getStorage()->getElementsPerWord(); ++i)
+    order.push_back(i ^ 1);
+  op.setStorageAttr(
+      withStorage(*op.getStorage(), order, op.getStorage()->getOffset()));
+  return true;
+}
+
+/// A zero point is taken for the one less one.
+bool zeroOffByOne(ModuleOp module) {
+  ParameterOp op = findQuantized(module, 2);
+  if (!op || !op.getStorage())
+    return false;
+  op.setStorageAttr(withStorage(*op.getStorage(), op.getStorage()->getOrder(),
+                                op.getStorage()->getOffset() + 1));
+  return true;
+}
+
+/// A group has one input more.
+bool groupOffByOne(ModuleOp module) {
+  bool done = false;
+  module->walk([&](nn::DequantizeOp op) {
+    SmallVector<int64_t> group(op.getGroup());
+    if (group.back() <= 1)
+      return WalkResult::advance();
+    ++group.back();
+    op.setGroup(group);
+    done = true;
+    return WalkResult::interrupt();
+  });
+  return done;
+}
+
+/// Every rank reads the first one's scales.
+bool replicateScale(ModuleOp module) {
+  ParameterOp op = findQuantized(module, 1);
+  ShardingAttr sharding = op ? getSharding(op.getResult()) : ShardingAttr();
+  if (!sharding)
+    return false;
+  auto local = cast<RankedTensorType>(op.getType());
+  auto global = cast<RankedTensorType>(
+      op->getAttrOfType<TypeAttr>("tp.global_type").getValue());
+  OpBuilder builder(op);
+  SmallVector<int64_t> zeros(local.getRank(), 0);
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, local.getRank()));
+  auto part = cast<ParameterOp>(builder.clone(*op));
+  part.setSourceAttr(ParameterSourceAttr::get(op.getContext(),
+                                              global.getShape(), zeros, order));
+  part->setAttr("tp.global_type", TypeAttr::get(local));
+  part->removeAttr("tp.shardings");
+  op.getResult().replaceAllUsesWith(part.getResult());
+  op->erase();
+  return true;
+}
+
+/// Outputs of scales that are as many as groups are taken for these.
+bool transposeScale(ModuleOp module) {
+  ParameterOp op = findQuantized(module, 1);
+  if (!op || op.getSource())
+    return false;
+  auto global = cast<RankedTensorType>(
+      op->getAttrOfType<TypeAttr>("tp.global_type").getValue());
+  if (global.getRank() != 2 || global.getDimSize(0) != global.getDimSize(1))
+    return false;
+  op.setSourceAttr(ParameterSourceAttr::get(op.getContext(), global.getShape(),
+                                            {0, 0}, {1, 0}));
+  return true;
+}
+
 struct Fault {
   StringRef kind;
   bool (*inject)(ModuleOp);
@@ -312,6 +406,11 @@ const Fault faults[] = {
     {"fused-as-one-matrix", fusedAsOneMatrix},
     {"wrong-gelu", wrongGelu},
     {"drop-padding-mask", dropPaddingMask},
+    {"swap-nibbles", swapNibbles},
+    {"zero-off-by-one", zeroOffByOne},
+    {"group-off-by-one", groupOffByOne},
+    {"replicate-scale", replicateScale},
+    {"transpose-scale", transposeScale},
 };
 
 struct TestInjectFault

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MemoryOption.h"
 #include "tp/Annotate/MeshText.h"
 #include "tp/Annotate/PlanNames.h"
 #include "tp/CodeGen/Artifact.h"
@@ -73,6 +74,12 @@ struct CommandLine {
                                cl::desc("Print the collectives and why they "
                                         "exist, as a table or as JSON"),
                                cl::value_desc("json"), cl::cat(category)};
+  cl::opt<std::string> memory{
+      "memory",
+      cl::desc("What a rank may hold while it generates, of which the cache "
+               "takes what is left: a size, or a share of this machine's "
+               "memory (instead of --cells)"),
+      cl::value_desc("0.9|24GiB"), cl::cat(category)};
   tp::ImportFlags flags{category};
 
   /// Each reads what it is named for; 0, or the exit code.
@@ -83,6 +90,8 @@ struct CommandLine {
   /// The stage that an option names; nothing after a complaint.
   std::optional<tp::Stage> parse(const cl::opt<std::string> &option) const;
   int readTarget(tp::CompileOptions &options);
+  /// On a mesh of so many ranks.
+  int readMemoryOption(tp::CompileOptions &options, int64_t ranks);
 };
 } // namespace
 
@@ -111,7 +120,30 @@ int CommandLine::read(tp::CompileOptions &options) {
     return code;
   if (!flags.fit("tp-compile", input))
     return commandLineError;
-  return readTarget(options);
+  if (int code = readTarget(options))
+    return code;
+  int64_t ranks = 1;
+  for (const tp::MeshTextAxis &axis : axes)
+    ranks *= axis.size;
+  return readMemoryOption(options, ranks);
+}
+
+int CommandLine::readMemoryOption(tp::CompileOptions &options, int64_t ranks) {
+  if (memory.getNumOccurrences() == 0)
+    return 0;
+  if (!options.import.generate)
+    return refuse("for the --memory option: has no meaning without --generate");
+  if (options.import.generate->cells)
+    return refuse("for the --memory option: expected no --cells beside it, "
+                  "which says how large the cache is");
+  int code = 0;
+  options.memory =
+      readMemory(memory, options.stages.target->getTraits().launchesKernels,
+                 ranks, [&](bool isText, const llvm::Twine &problem) {
+                   refuse("for the --memory option: " + problem);
+                   code = isText ? commandLineError : userError;
+                 });
+  return code;
 }
 
 int CommandLine::readExplain(tp::CompileOptions &options) {

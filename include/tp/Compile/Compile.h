@@ -29,6 +29,9 @@ struct CompileOptions {
   std::string output;
   ImportOptions import;
   StageOptions stages;
+  /// Bytes of a rank while any step of generation runs: the cache has as many
+  /// pages as fit beside the rest. Without, import.generate says how many.
+  std::optional<int64_t> memory;
   /// The input is IR of this stage, which was perhaps edited: the stages after
   /// it run, once it is seen to be what the stage may leave.
   std::optional<Stage> firstStage;

@@ -85,6 +85,8 @@ struct ImportOptions {
   bool untie = false;
   /// Patterns of tensors that the checkpoint is read without.
   std::vector<std::string> ignore;
+  /// Activations stay as they are where the checkpoint's recipe quantises them.
+  bool floatActivations = false;
   /// Logits of the last position (that the mask keeps) of each sequence alone.
   bool lastLogits = false;
   std::optional<GenerateRequest> generate;

@@ -39,6 +39,7 @@ struct ImportFlags {
   llvm::cl::opt<bool> untie;
   llvm::cl::list<std::string> ignore;
   llvm::cl::opt<std::string> logits;
+  llvm::cl::opt<std::string> activations;
   llvm::cl::opt<bool> generate;
   llvm::cl::opt<int64_t> context, rows, chunk, cells;
   llvm::cl::opt<std::string> kvDtype;

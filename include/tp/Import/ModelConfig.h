@@ -18,6 +18,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "tp/Import/Family.h"
+#include "tp/Import/Quantization.h"
 #include <optional>
 #include <string>
 
@@ -78,6 +79,7 @@ struct LayerKind {
   bool rotates = true;  ///< If the model does at all.
   bool isLocal = false; ///< It rotates by the frequencies of local layers.
   bool isDense = false; ///< It has no experts, where others do.
+  int quantization = 0; ///< Layers with one number are quantised alike.
   bool operator==(const LayerKind &) const = default;
 };
 
@@ -174,6 +176,10 @@ struct ModelConfig {
   llvm::SmallVector<bool> isDense;
   /// Layers behind the model's that files may hold: they predict more tokens.
   int64_t numExtraLayers = 0;
+
+  std::optional<QuantizationConfig> quantization;
+  /// Of each layer, as LayerKind has it; empty: all are alike.
+  llvm::SmallVector<int> quantizationOf;
 
   DropoutConfig dropout;
   double initializerRange = 0.02; ///< Deviation of random weights.

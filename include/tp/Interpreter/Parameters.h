@@ -25,15 +25,23 @@ struct ParameterRequest {
   llvm::SmallVector<std::string> alternatives;
   /// Null if the parameter is the whole tensor.
   ParameterSourceAttr source;
+  /// Null if the tensor's elements are the parameter's.
+  StorageAttr storage;
   /// Global, logical.
   llvm::SmallVector<int64_t> shape;
   ElementType type;
+  /// Of integers that are numbers of something: they are less. 0: any.
+  int64_t end = 0;
 
-  /// Of the checkpoint's tensor.
+  /// Of the checkpoint's tensor, unpacked.
   llvm::ArrayRef<int64_t> getCheckpointShape() const {
     return source ? source.getShape() : llvm::ArrayRef<int64_t>(shape);
   }
 };
+
+/// The numbers that a parameter of integers holds are less, whoever reads it;
+/// 0: they may be any.
+int64_t getIntegerEnd(ParameterOp op);
 
 class ParameterProvider {
 public:
@@ -88,6 +96,11 @@ private:
   mlir::FailureOr<llvm::SmallVector<const Entry *>>
   find(const ParameterRequest &request,
        llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+  /// The elements of a quantised tensor.
+  mlir::FailureOr<Tensor>
+  unpack(const ParameterRequest &request, llvm::ArrayRef<const Entry *> found,
+         llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
   llvm::StringMap<Entry> entries;
   llvm::StringMap<std::unique_ptr<CheckpointFile>> files;

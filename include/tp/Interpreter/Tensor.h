@@ -23,9 +23,10 @@
 
 namespace tp::interp {
 
-/// How an element is rounded or wrapped.
+/// How an element is rounded or wrapped. Floats of eight bits and fewer are
+/// f8E4M3FN, f8E5M2, f4E2M1FN and f8E8M0FNU.
 struct ElementType {
-  enum Kind : uint8_t { F64, F32, F16, BF16, Int };
+  enum Kind : uint8_t { F64, F32, F16, BF16, Int, E4M3, E5M2, E2M1, E8M0 };
   Kind kind = F32;
   /// Bits; index is an Int of 64.
   uint8_t width = 32;
@@ -34,22 +35,26 @@ struct ElementType {
   bool operator==(const ElementType &other) const = default;
 };
 
-/// The element type of a scalar or shaped type; none if it is no float of 16,
-/// 32 or 64 bits, no signless integer of up to 64 and not index.
+/// The element type of a scalar or shaped type; none if it is no float that
+/// ElementType has, no signless integer of up to 64 and not index.
 std::optional<ElementType> getElementType(mlir::Type type);
 
-/// `value` rounded to nearest even in the type's format (overflow to infinity,
-/// subnormals kept).
-double roundTo16Bits(ElementType type, double value);
+/// `value` rounded to nearest even in the type's format of at most 16 bits
+/// (overflow to infinity, or to what the format has instead; subnormals kept).
+double roundToNarrow(ElementType type, double value);
+/// The number that a float of at most eight bits is.
+double fromNarrowBits(ElementType type, uint64_t bits);
+/// The bits of a number that such a float can be.
+uint64_t toNarrowBits(ElementType type, double value);
 inline double roundTo(ElementType type, double value) {
   switch (type.kind) {
   case ElementType::F32:
     return double(float(value));
-  case ElementType::BF16:
-  case ElementType::F16:
-    return roundTo16Bits(type, value);
-  default:
+  case ElementType::F64:
+  case ElementType::Int:
     return value;
+  default:
+    return roundToNarrow(type, value);
   }
 }
 /// `value` wrapped to the type's width and sign-extended; an i1 is 0 or 1.
@@ -57,7 +62,8 @@ int64_t wrapTo(ElementType type, int64_t value);
 
 /// Unit in the last place of 1 in the type's format: 2^-23 for f32.
 inline double getEpsilon(ElementType type) {
-  constexpr double epsilons[] = {0x1p-52, 0x1p-23, 0x1p-10, 0x1p-7, 0};
+  constexpr double epsilons[] = {0x1p-52, 0x1p-23, 0x1p-10, 0x1p-7, 0,
+                                 0x1p-3,  0x1p-2,  0x1p-1,  1};
   return epsilons[type.kind];
 }
 
@@ -134,6 +140,10 @@ private:
   ElementType type;
   std::shared_ptr<Buffer> buffer;
 };
+
+/// The elements of at most eight bits as they lie in memory: bytes, each row of
+/// whole ones, two elements of four bits in one with the first in the low bits.
+Tensor packBytes(const Tensor &tensor);
 
 /// "[0, 3, 2]" for the element at linear position `i` of a tensor of `shape`.
 std::string formatIndex(llvm::ArrayRef<int64_t> shape, int64_t i);

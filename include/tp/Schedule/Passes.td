@@ -140,6 +140,54 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numGemms", "gemms", "calls made">];
 }
 
+def StoreQuantized : Pass<"tp-store-quantized", "::mlir::func::FuncOp"> {
+  let summary = "quantised weights become the bytes that lie in memory";
+  let description = [{
+    Upstream stores an `i4` in a byte and has no processor's code for floats of
+    eight bits, so the types of quantised weights end here. A `tp.parameter` of
+    such elements becomes one of bytes, with its own type in `tp.stored_type`
+    for the manifest; the loader packs it.
+
+    | read by | becomes |
+    |---|---|
+    | the weight of `nn.linear` | `nn.quantized_linear`, which a library computes from the bytes |
+    | the matrices of `nn.experts`, all of one kind | `nn.quantized_experts`, likewise |
+    | the weight of `nn.linear`, with a scale of each output, whose input `nn.quantize` has rounded by a scale of each token | the same on the input's elements, as numbers in bf16, whose products are scaled |
+    | anything else | loops that unpack all of the weight in each step, with a warning |
+
+    Inputs that are rounded by groups become numbers: `nn.quantize` and the
+    `nn.dequantize` behind it are one expression.
+
+    At its end no tensor has elements of fewer than eight bits, booleans apart,
+    nor floats of eight: an error names what has.
+
+    Precondition: local types; before tp-recognise-linear.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+      %q = tp.parameter "l.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> : tensor<32x64xi4>
+      %s = tp.parameter "l.weight_scale" storage <"F16"> : tensor<32x2xf16>
+      %w = nn.dequantize %q, %s {group = array<i64: 1, 32>} : (tensor<32x64xi4>, tensor<32x2xf16>) -> tensor<32x64xf32>
+      %y = nn.linear %x, %w : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+      return %y : tensor<8x32xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+      %q = tp.parameter "l.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> {tp.stored_type = tensor<32x64xi4>} : tensor<32x32xi8>
+      %s = tp.parameter "l.weight_scale" storage <"F16"> : tensor<32x2xf16>
+      %y = nn.quantized_linear %x, %q, %s {element = i4, group = array<i64: 1, 32>} : (tensor<8x64xf32>, tensor<32x32xi8>, tensor<32x2xf16>) -> tensor<8x32xf32>
+      return %y : tensor<8x32xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tp::nn::NNDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numProducts", "products",
+                              "products of a quantised weight">];
+}
+
 def RecogniseLinear : Pass<"tp-recognise-linear", "::mlir::func::FuncOp"> {
   let summary = "find products that are written in linalg";
   let description = [{

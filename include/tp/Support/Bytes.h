@@ -16,7 +16,8 @@ namespace tp {
 
 /// Bytes of one element in memory (booleans take one).
 int64_t getElementBytes(mlir::Type type);
-/// Bytes of a static tensor in memory.
+/// Bytes of a static tensor in memory. Elements of a few bits are packed, each
+/// row in whole bytes.
 int64_t getTensorBytes(mlir::RankedTensorType type);
 
 } // namespace tp

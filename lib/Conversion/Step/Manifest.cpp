@@ -9,6 +9,7 @@
 
 #include "Tables.h"
 
+#include "tp/Dialect/NN/IR/Quantized.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Ledger/Ledger.h"
@@ -186,10 +187,45 @@ static void describeInit(json::Object &result, Operation *op) {
     result["zero_row"] = row.getInt();
 }
 
+/// Of an element of quantised values.
+static StringRef getPackedName(Type element) {
+  if (element.isInteger(4))
+    return "i4";
+  if (isa<Float8E4M3FNType>(element))
+    return "e4m3";
+  if (isa<Float8E5M2Type>(element))
+    return "e5m2";
+  if (isa<Float4E2M1FNType>(element))
+    return "e2m1";
+  return "i8";
+}
+
+static void describeStorage(json::Object &result, ParameterOp op,
+                            Type element) {
+  StorageAttr storage = op.getStorageAttr();
+  result["type"] =
+      getTypeName(cast<RankedTensorType>(op.getType()).getElementType());
+  json::Object fields{{"type", storage.getFileType().getValue().str()}};
+  if (op->hasAttr(storedTypeAttrName))
+    fields["element"] = getPackedName(element).str();
+  if (storage.getBits()) {
+    fields["bits"] = storage.getBits();
+    fields["dim"] = storage.getDim();
+  }
+  if (!storage.getOrder().empty())
+    fields["order"] = getShape(storage.getOrder());
+  if (storage.getOffset())
+    fields["offset"] = storage.getOffset();
+  if (auto end = op->getAttrOfType<IntegerAttr>(integerEndAttrName))
+    fields["end"] = end.getInt();
+  if (!storage.getRepeat().empty())
+    fields["repeat"] = getShape(storage.getRepeat());
+  result["storage"] = std::move(fields);
+}
+
 static json::Object describeParameter(const ParameterEntry &entry) {
   ParameterOp op = entry.op;
-  RankedTensorType global =
-      getGlobalType(op->getAttr(globalTypeAttrName), op.getType());
+  RankedTensorType global = getUnpackedType(op);
   auto shardings =
       op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName());
   json::Object result{
@@ -201,8 +237,11 @@ static json::Object describeParameter(const ParameterEntry &entry) {
                                          : ShardingAttr(),
                                global.getRank())},
       {"local_shape",
-       getShape(cast<RankedTensorType>(op.getType()).getShape())}};
+       getShape(getGlobalType(op->getAttr(storedTypeAttrName), op.getType())
+                    .getShape())}};
   describeSource(result, global, op.getSourceAttr());
+  if (op.getStorage())
+    describeStorage(result, op, global.getElementType());
   if (auto partial = op->getAttrOfType<AxisListAttr>("tp.partial"))
     result["partial"] = getAxes(partial);
   describeInit(result, op);

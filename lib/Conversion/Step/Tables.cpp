@@ -217,7 +217,7 @@ FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
       for (Type type : op->getResultTypes())
         if (isa<TensorType>(type) && failed(checkType(op, type)))
           return WalkResult::interrupt();
-      if (isa<ParameterOp>(op) &&
+      if (isa<ParameterOp>(op) && !cast<ParameterOp>(op).getStorage() &&
           !isa<FloatType>(getElementTypeOrSelf(op->getResultTypes().front()))) {
         op->emitOpError("expected elements f32, bf16 or f16, of which weights "
                         "are read from a checkpoint, got ")

@@ -145,8 +145,9 @@ class _Mxfp4:
         return {}
 
 
-FORMATS = {"int4-g128": _Integers(4, 128), "int8": _Integers(8, None), "fp8-block": _Fp8(128),
-           "fp8-channel": _Fp8(None), "mxfp4": _Mxfp4()}
+FORMATS = {"int4-g128": _Integers(4, 128), "int4-g32": _Integers(4, 32),
+           "int8": _Integers(8, None), "fp8-block": _Fp8(128), "fp8-channel": _Fp8(None),
+           "mxfp4": _Mxfp4()}
 
 
 def sizes(tensors):

@@ -134,6 +134,15 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// experts_backward: the derivative of that by its operands, from the cotangent
 ///   [rows, n] of out, as nn.experts_backward says; all contiguous, and of the
 ///   results all but dx f32.
+/// quantized_gemm: gemm with a weight that lies in memory quantised, as
+///   `gemms[id].quantized` describes it: values [n, k] in bytes (of four bits
+///   two to a byte, the first in the low bits, rows of whole bytes), scales and
+///   zeros (i8, or null: 0) [groups of n, groups of k]; w[j, i] = (value -
+///   zero) * scale, times *outer_scale (f32, or null: 1). With `groups` ([k]
+///   i32, or null) input i belongs to group groups[i].
+/// quantized_experts: experts with matrices that lie in memory so, as
+///   `experts[id].quantized` (gate and up) and `quantized_down` describe them,
+///   those of one expert behind those of another.
 #define TPRT_FUNCTIONS(X, IN, OUT, I32, I64, BODY)                             \
   X(gemm, I32(id) I64(rows) IN(x) I64(x_stride) IN(w) IN(bias) IN(residual)    \
               OUT(y) I64(y_stride))                                            \
@@ -165,7 +174,14 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
                  IN(inside) OUT(out))                                          \
   X(experts_backward,                                                          \
     I32(id) I64(rows) IN(cotangent) IN(x) IN(routing) IN(gate) IN(up) IN(down) \
-        IN(inside) OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))
+        IN(inside) OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))       \
+  X(quantized_gemm,                                                            \
+    I32(id) I64(rows) IN(x) I64(x_stride) IN(values) IN(scales) IN(zeros)      \
+        IN(groups) IN(outer_scale) IN(bias) IN(residual) OUT(y) I64(y_stride)) \
+  X(quantized_experts,                                                         \
+    I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(gate_scales)               \
+        IN(gate_zeros) IN(up) IN(up_scales) IN(up_zeros) IN(down)              \
+            IN(down_scales) IN(down_zeros) IN(inside) OUT(out))
 
 /// The layout of a sampling record: its best logits and their tokens, the
 /// largest logit, the sums of exponentials relative to it, as they are and over

@@ -124,6 +124,18 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice dev) {
+  Guard guard;
+  if (!initialised)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  if (!isDevice(dev))
+    return CUDA_ERROR_INVALID_DEVICE;
+  if (!bytes)
+    return CUDA_ERROR_INVALID_VALUE;
+  *bytes = deviceCapacity();
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev) {
   if (!isDevice(dev))
     return CUDA_ERROR_INVALID_DEVICE;

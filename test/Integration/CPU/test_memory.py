@@ -8,6 +8,7 @@ look for weights, which are not there, so that nothing is ever allocated.
 """
 
 import json
+import random
 import re
 import subprocess
 
@@ -18,9 +19,9 @@ from tp_mlir import _tools
 
 ROWS, CONTEXT = 4096, 131072
 REFUSAL = re.compile(
-    r"tp-run: error: artifact '.*': a rank needs (\d+) bytes with its cache of (\d+) rows of "
-    r"(\d+) tokens, and (\d+) are there for each of 8 ranks on this host; tp-compile --rows "
-    r"(\d+) or --context (\d+) fits\n")
+    r"tp-run: error: artifact '.*': a rank needs (\d+) bytes with its cache of (\d+) tokens, "
+    r"for (\d+) rows of at most (\d+), and (\d+) are there for each of 8 ranks on this host; "
+    r"tp-compile --cells (\d+), --rows (\d+) or --context (\d+) fits\n")
 
 
 @pytest.fixture(name="prompts")
@@ -50,6 +51,10 @@ def test_allocated_is_stated(tmp_path, prompts):
         assert 0.9 * stated < rank["state_bytes"] < stated
 
 
+def manifest(program):
+    return json.loads(_tools.run("tp-inspect", ["--json", program]))["manifest"]
+
+
 class Large:
     """A model whose cache may be larger than any machine's memory."""
 
@@ -59,11 +64,11 @@ class Large:
         config |= {"max_position_embeddings": CONTEXT, "num_key_value_heads": 8, "head_dim": 64}
         (folder / "config.json").write_text(json.dumps(config))
 
-    def refusal(self, rows=ROWS, context=CONTEXT, backend="threads"):
+    def refusal(self, rows=ROWS, context=CONTEXT, backend="threads", more=()):
         """The numbers that it tells, or none if another error does."""
         program = self.folder / "program.tpa"
         _tools.run("tp-compile", [self.folder, "--generate", "--rows", rows, "--context", context,
-                                  "--chunk", 1, "--seq", 1, "--mesh", "tp=8", "-o", program])
+                                  "--chunk", 1, "--seq", 1, "--mesh", "tp=8", "-o", program, *more])
         result = subprocess.run(
             [_tools.find("tp-run"), program, "--weights", self.folder / "none", "--backend",
              backend, "--generate", self.prompts, "--output", self.folder / "answers.json"],
@@ -76,13 +81,38 @@ class Large:
 
 def test_what_fits_is_told(tmp_path, prompts):
     large = Large(tmp_path, prompts)
-    needed, rows, context, there, fewer, shorter = large.refusal()
+    needed, cells, rows, context, there, fits, fewer, shorter = large.refusal()
     assert (rows, context) == (ROWS, CONTEXT) and needed > there > 0
+    assert cells == ROWS * CONTEXT
     # A head of 64 numbers of 4 bytes, keys and values, in 2 layers.
     assert needed >= 1024 * ROWS * CONTEXT
-    assert large.refusal(backend="processes")[3:] == [there, fewer, shorter]
+    assert large.refusal(backend="processes")[4:] == [there, fits, fewer, shorter]
     assert not large.refusal(rows=fewer)
     assert not large.refusal(context=shorter)
+    assert not large.refusal(more=["--cells", fits])
     # One more may do, as the tables of pages are smaller too.
     assert large.refusal(rows=fewer + 2)
     assert large.refusal(context=shorter + 64)
+    assert large.refusal(more=["--cells", fits + 32])
+    # All that there is, and no more than that.
+    assert not large.refusal(more=["--memory", "1.0"])
+
+
+def test_the_cache_takes_what_is_left(tmp_path):
+    """The stated peak of the largest step is the memory that was given, but for part of a page."""
+    folder, program = FIXTURES / "text-model", tmp_path / "program.tpa"
+    page = 32 * 1024  # Of two ranks: 4 layers, keys and values, 1 head of 32 numbers of 4 bytes.
+    rng = random.Random(7)
+    print("seed 7")
+    for mesh, target in (("tp=2", "cpu"), ("tp=2", "cuda:ptx")):
+        given = rng.randint(6 << 20, 9 << 20) // 1024
+        told = subprocess.run(
+            [_tools.find("tp-compile"), folder, "--generate", "--memory", f"{given}KiB", "--mesh",
+             mesh, "--chunk", "64", "--target", target, "-o", program],
+            check=True, capture_output=True, text=True).stderr
+        cells = int(re.search(r"^cache +(\d+) tokens, of 8192 that all rows can fill$", told,
+                              re.MULTILINE)[1])
+        stated = max(entry["peak_bytes"] for entry in manifest(program)["entries"]
+                     if entry["name"].startswith("step_"))
+        assert manifest(program)["generation"]["cells"] == cells
+        assert given * 1024 - page < stated <= given * 1024

@@ -35,9 +35,16 @@ llvm::LogicalResult verifyExperts(Op op, llvm::StringRef what,
   llvm::SmallVector<int64_t> routing(input.getShape()), result = routing;
   routing.back() = experts;
   result.back() = n;
-  if (failed(expect(op, "gate", op.getGate(), {experts, f, k}, element)) ||
-      failed(expect(op, "up", op.getUp(), {experts, f, k}, element)) ||
-      failed(expect(op, "down", op.getDown(), {experts, n, f}, element)) ||
+  // The numbers of quantised matrices are f32, whatever the input's type.
+  auto expectMatrix = [&](llvm::StringRef name, mlir::Value matrix,
+                          llvm::ArrayRef<int64_t> shape) {
+    return typeOf(matrix).getElementType().isF32()
+               ? expectShape(op, name, matrix, shape)
+               : expect(op, name, matrix, shape, element);
+  };
+  if (failed(expectMatrix("gate", op.getGate(), {experts, f, k})) ||
+      failed(expectMatrix("up", op.getUp(), {experts, f, k})) ||
+      failed(expectMatrix("down", op.getDown(), {experts, n, f})) ||
       failed(expect(op, "routing", op.getRouting(), routing, getF32(op))) ||
       failed(expect(op, what, outer, result, element)) ||
       (op.getInside() &&

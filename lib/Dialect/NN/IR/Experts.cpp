@@ -127,6 +127,16 @@ FailureOr<SmallVector<Value>> ExpertsOp::buildVjp(OpBuilder &builder,
 // Library form
 //===----------------------------------------------------------------------===//
 
+LogicalResult ExpertsOp::verifyLibraryForm() {
+  Type element = typeOf(getInput()).getElementType();
+  for (auto [what, matrix] :
+       {std::pair("gate", getGate()), std::pair("up", getUp()),
+        std::pair("down", getDown())})
+    if (failed(expectElement(*this, what, matrix, element)))
+      return failure();
+  return success();
+}
+
 /// A point of the rule's loops has a part of the three products of a row and an
 /// expert: each lacks one of the factors.
 double ExpertsOp::getFlopsPerPoint() {

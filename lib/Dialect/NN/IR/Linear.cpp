@@ -28,12 +28,18 @@ LogicalResult LinearOp::verify() {
   int64_t n = typeOf(getResult()).getShape().back();
   SmallVector<int64_t> result(input.getShape());
   result.back() = n;
-  if (failed(expect(*this, "weight", getWeight(), {n, input.getShape().back()},
-                    input.getElementType())) ||
+  if (failed(expectShape(*this, "weight", getWeight(),
+                         {n, input.getShape().back()})) ||
       failed(expectShape(*this, "result", getResult(), result)))
     return failure();
+  // The numbers of a quantised weight are f32, whatever the input's type.
+  if (!typeOf(getWeight()).getElementType().isF32() &&
+      failed(
+          expectElement(*this, "weight", getWeight(), input.getElementType())))
+    return failure();
   Type element = typeOf(getResult()).getElementType();
-  if (element != input.getElementType() && element != getF32(*this))
+  bool isWide = input.getElementType().isF32(); // what was quantised, too
+  if (element != input.getElementType() && element != getF32(*this) && !isWide)
     return emitOpError() << "expected result of element type "
                          << input.getElementType() << " or f32, got "
                          << element;
@@ -141,6 +147,15 @@ std::optional<JoinedForm> LinearOp::getJoinedForm() {
 }
 
 double LinearOp::getFlopsPerPoint() { return 2; }
+
+LogicalResult LinearOp::verifyLibraryForm() {
+  Type input = typeOf(getInput()).getElementType();
+  if (failed(expectElement(*this, "weight", getWeight(), input)))
+    return failure();
+  return typeOf(getResult()).getElementType().isF32()
+             ? success()
+             : expectElement(*this, "result", getResult(), input);
+}
 
 static int64_t getRows(LinearOp op) {
   return typeOf(op.getInput()).getNumElements() / shapeOf(op.getWeight())[1];

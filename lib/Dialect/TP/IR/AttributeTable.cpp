@@ -13,6 +13,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -113,6 +114,8 @@ constexpr Row rows[] = {
     {"tp.value_id", OnOperation, is<IntegerAttr>, "an integer"},
     {"tp.global_type", OnParameter | OnState | onValue, isTensorType,
      "a ranked tensor type"},
+    {integerEndAttrName, OnParameter, is<IntegerAttr>, "an integer"},
+    {storedTypeAttrName, OnParameter, isTensorType, "a ranked tensor type"},
     {"tp.rule", OnOperation, is<RuleAttr>, "a #tp.rule"},
     {"tp.partial", OnParameter, is<AxisListAttr>, "a #tp<axes>"},
     {"tp.origin", OnOperation, is<StringAttr>, "a string"},

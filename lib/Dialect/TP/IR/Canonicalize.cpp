@@ -134,7 +134,7 @@ static void replaceByParameter(PatternRewriter &rewriter, Operation *op,
   rewriter.setInsertionPoint(parameter);
   auto part = rewriter.replaceOpWithNewOp<ParameterOp>(
       op, op->getResult(0).getType(), parameter.getNameAttr(), source,
-      parameter.getAlternativesAttr());
+      parameter.getAlternativesAttr(), parameter.getStorageAttr());
   // What import says of a tensor is so of its parts.
   if (Attribute init = parameter->getAttr("tp.init"))
     part->setAttr("tp.init", init);

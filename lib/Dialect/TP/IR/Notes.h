@@ -37,6 +37,9 @@ mlir::LogicalResult verifyTensorNames(mlir::Operation *op, llvm::StringRef name,
 /// `sharding` must fit a value of `type` on the mesh that it names.
 mlir::LogicalResult verifyShardingOn(mlir::Operation *op, ShardingAttr sharding,
                                      mlir::Type type, llvm::StringRef where);
+/// Storage that fits a parameter of this type.
+mlir::LogicalResult verifyStorage(mlir::Operation *op, StorageAttr storage,
+                                  mlir::RankedTensorType type);
 /// The box that `source`, if any, says must lie in the checkpoint's tensor and
 /// be of `type`.
 mlir::LogicalResult verifySource(mlir::Operation *op,

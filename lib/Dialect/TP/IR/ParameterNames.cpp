@@ -110,6 +110,20 @@ SmallVector<NameRange, 2> tp::getAllNames(Operation *op) {
   return all;
 }
 
+RankedTensorType tp::getUnpackedType(ParameterOp op) {
+  auto find = [&](StringRef name) {
+    auto attr = op->getAttrOfType<TypeAttr>(name);
+    return attr ? cast<RankedTensorType>(attr.getValue()) : RankedTensorType();
+  };
+  // After partition the type is this rank's. A program that is written with
+  // bytes has one rank, and no global type but that of the bytes.
+  RankedTensorType global = find(TPDialect::getGlobalTypeAttrName()),
+                   stored = find(storedTypeAttrName);
+  if (stored && (!global || global.getElementType() != stored.getElementType()))
+    return stored;
+  return global ? global : cast<RankedTensorType>(op.getType());
+}
+
 RankedTensorType tp::getCheckpointType(Operation *op) {
   RankedTensorType type;
   ParameterSourceAttr source;
@@ -118,10 +132,7 @@ RankedTensorType tp::getCheckpointType(Operation *op) {
     source = state.getSourceAttr();
   } else {
     auto parameter = cast<ParameterOp>(op);
-    auto global =
-        op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());
-    type = cast<RankedTensorType>(global ? global.getValue()
-                                         : parameter.getType());
+    type = getUnpackedType(parameter);
     source = parameter.getSourceAttr();
   }
   return source ? type.clone(source.getShape()) : type;

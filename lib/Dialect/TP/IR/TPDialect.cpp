@@ -11,6 +11,7 @@
 
 #include "AttributeTable.h"
 #include "Notes.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -195,7 +196,10 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
     if (!sharding)
       return op->emitOpError() << "expected " << getShardingsAttrName()
                                << " to hold #tp.sharding, got " << entry;
-    if (failed(verifyShardingOn(op, sharding, op->getResult(index).getType(),
+    // Bytes are cut where the elements in them are.
+    auto stored = op->getAttrOfType<TypeAttr>(storedTypeAttrName);
+    Type type = stored ? stored.getValue() : op->getResult(index).getType();
+    if (failed(verifyShardingOn(op, sharding, type,
                                 ("result " + Twine(index)).str())))
       return failure();
   }

@@ -176,10 +176,10 @@ LogicalResult ParameterOp::verify() {
   if (failed(verifyTemplate(*this)) ||
       failed(verifyTensorNames(*this, getName(), getAlternativesAttr(), type)))
     return failure();
-  // After partition the type is this rank's part; the box is the whole's.
-  if (auto global =
-          (*this)->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
-    type = cast<RankedTensorType>(global.getValue());
+  // The box is the whole's.
+  type = getUnpackedType(*this);
+  if (failed(verifyStorage(*this, getStorageAttr(), type)))
+    return failure();
   return verifySource(*this, getSourceAttr(), type);
 }
 

@@ -47,7 +47,8 @@ def NN_RouterOp : NN_Op<"router", [NN_Vjp]> {
 }
 
 def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_Integers, NN_LibraryForm<
-    ["getLibraryDescription", "getFlopsPerPoint", "getReadPart"]>]> {
+    ["getLibraryDescription", "getFlopsPerPoint", "getReadPart",
+     "verifyLibraryForm"]>]> {
   let summary = "the weighted sum of gated feed-forwards";
   let description = [{
     input[..., k], routing[..., E], gate[E, f, k], up[E, f, k], down[E, n, f] ->

@@ -74,12 +74,14 @@ class NN_LibraryForm<list<string> methods = []>
 
 def NN_LinearOp : NN_Op<"linear", [NN_Vjp, NN_LibraryForm<
     ["getLibraryDescription", "getEpilogues", "getPackedOperand",
-     "getJoinedForm", "getFlopsPerPoint"]>]> {
+     "getJoinedForm", "getFlopsPerPoint", "verifyLibraryForm"]>]> {
   let summary = "y = x wᵀ + bias";
   let description = [{
     x[..., k], weight[n, k] (as checkpoints store it), bias[n] -> y[..., n], of
     the operands' type or f32 (logits, which often tie in 16 bits). A bias
-    has the operands' type or the result's.
+    has the input's type or the result's. A weight in f32 beside a narrower
+    input, or both of them beside a narrower result, are what `nn.dequantize`
+    makes; no library multiplies others.
 
     ```mlir
     %y = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>
@@ -532,5 +534,6 @@ def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMa
 }
 
 include "tp/Dialect/NN/IR/NNExperts.td"
+include "tp/Dialect/NN/IR/NNQuantized.td"
 
 #endif // TP_DIALECT_NN_IR_NNOPS_TD

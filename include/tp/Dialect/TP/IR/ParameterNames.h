@@ -21,6 +21,9 @@
 
 namespace tp {
 
+/// On a parameter of bytes: TypeAttr, this rank's tensor of which they are.
+inline constexpr llvm::StringLiteral storedTypeAttrName = "tp.stored_type";
+
 /// On the module: ArrayAttr of StringAttr, the parameters that no rule of the
 /// plan names, for the ledger.
 inline constexpr llvm::StringLiteral unnamedParametersAttrName =
@@ -61,6 +64,14 @@ NameRange getNames(ParameterOp op);
 /// Of a parameter, or of the one that a state begins with: its own names and
 /// then those of its alternatives. None of any other operation.
 llvm::SmallVector<NameRange, 2> getAllNames(mlir::Operation *op);
+
+/// On a parameter of integers that name something: IntegerAttr, how many of it
+/// there are.
+inline constexpr llvm::StringLiteral integerEndAttrName = "tp.integer_end";
+
+/// A parameter's tensor of all ranks, whose elements are those of its values
+/// even where it has become bytes.
+mlir::RankedTensorType getUnpackedType(ParameterOp op);
 
 /// The tensor of the checkpoint that a parameter is a part of, or a state
 /// begins with.

@@ -151,6 +151,50 @@ def TP_ParameterSourceAttr : TP_Attr<"ParameterSource", "source"> {
   let assemblyFormat = "`<` `shape` `=` `[` $shape `]` `,` `offsets` `=` `[` $offsets `]` `,` `permutation` `=` `[` $permutation `]` `>`";
 }
 
+def TP_StorageAttr : TP_Attr<"Storage", "storage"> {
+  let summary = "How a checkpoint stores the elements of a quantised tensor";
+  let description = [{
+    The element type of the checkpoint's tensor as safetensors names it, and how
+    the elements of the unpacked tensor (the parameter, or the shape of its
+    `source`) lie in it:
+
+    - `bits` wide elements are packed into words along dimension `dim`, from the
+      low bits up. Element j of a word is the one at position `order[j]` of the
+      word's part of the dimension; without an order, at position j.
+    - The value of an element is the number in the file minus `offset`.
+    - An element of the file stands for `repeat[d]` neighbours in dimension d:
+      one scale of a block of 128 rows for 128 rows of scales.
+
+    Dimensions of size one do not count when shapes are compared.
+
+    ```mlir
+    #tp.storage<"I32", bits = 4, dim = 1, offset = 8>
+    #tp.storage<"I32", bits = 4, dim = 1, order = [0, 2, 4, 6, 1, 3, 5, 7], offset = 8>
+    #tp.storage<"F32", repeat = [128, 1]>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$fileType,
+    DefaultValuedParameter<"int64_t", "0">:$bits,
+    DefaultValuedParameter<"int64_t", "0">:$dim,
+    OptionalArrayRefParameter<"int64_t">:$order,
+    DefaultValuedParameter<"int64_t", "0">:$offset,
+    OptionalArrayRefParameter<"int64_t">:$repeat);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Elements of a word; 1 if they are not packed.
+    int64_t getElementsPerWord() const;
+    /// The shape of the checkpoint's tensor, given the unpacked one.
+    ::llvm::SmallVector<int64_t>
+    getFileShape(::llvm::ArrayRef<int64_t> unpacked) const;
+    /// Where an unpacked element lies: the position in the file's tensor, and
+    /// the number of the element in the word.
+    std::pair<int64_t, int64_t>
+    locate(::llvm::ArrayRef<int64_t> unpacked,
+           ::llvm::ArrayRef<int64_t> index) const;
+  }];
+}
+
 def TP_GradientAttr : TP_Attr<"Gradient", "gradient"> {
   let summary = "The parameter that a function's result is the gradient of";
   let description = [{

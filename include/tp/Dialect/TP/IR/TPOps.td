@@ -138,20 +138,28 @@ def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
     for each (the matrices of experts). `alternatives` are further names
     under which checkpoints store the same tensor, tried in order. `source` says
     which box of the checkpoint tensor it is, and in which order of dimensions,
-    where it is not all of it. Two operations with the same name and source are
-    one parameter (tied weights).
+    where it is not all of it. `storage` says how the checkpoint packs a quantised
+    tensor; name, source and type are those of the unpacked one. Two operations
+    with the same name and source are one parameter (tied weights).
 
     ```mlir
     %w = tp.parameter "model.layers.{i}.mlp.up_proj.weight" : tensor<8192x2048xf32>
     %e = tp.parameter "model.layers.{i}.mlp.experts.{e}.up_proj.weight" : tensor<8x8192x2048xf32>
     %k = tp.parameter "h.{i}.attn.c_attn.weight" source <shape = [768, 2304], offsets = [0, 768], permutation = [1, 0]> : tensor<768x768xf32>
+    %q = tp.parameter "layers.{i}.up.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> : tensor<768x256xi4>
     ```
   }];
   let arguments = (ins StrAttr:$name,
                        OptionalAttr<TP_ParameterSourceAttr>:$source,
-                       OptionalAttr<StrArrayAttr>:$alternatives);
+                       OptionalAttr<StrArrayAttr>:$alternatives,
+                       OptionalAttr<TP_StorageAttr>:$storage);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringRef":$name,
+      "::tp::ParameterSourceAttr":$source, "::mlir::ArrayAttr":$alternatives), [{
+      build($_builder, $_state, type, $_builder.getStringAttr(name), source,
+            alternatives, ::tp::StorageAttr());
+    }]>];
   let results = (outs AnyStaticShapeTensor:$result);
-  let assemblyFormat = "$name (`source` $source^)? (`alternatives` $alternatives^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`source` $source^)? (`storage` $storage^)? (`alternatives` $alternatives^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{

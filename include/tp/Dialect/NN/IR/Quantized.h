@@ -1,0 +1,48 @@
+//===- Quantized.h - Quantised tensors in memory ----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A quantised tensor lies in memory as bytes: each row (the last dimension)
+// begins with a byte, and elements of four bits are two to a byte, the first in
+// the low bits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_NN_IR_QUANTIZED_H
+#define TP_DIALECT_NN_IR_QUANTIZED_H
+
+#include "tp/Dialect/NN/IR/NNOps.h"
+
+namespace tp::nn {
+
+/// Bytes of a row of `size` elements.
+int64_t getRowBytes(mlir::Type element, int64_t size);
+
+/// The type of a tensor's bytes: tensor<64x33xi4> gives tensor<64x17xi8>.
+mlir::RankedTensorType getStorageType(mlir::RankedTensorType type);
+
+/// Whether tensors of such elements are bytes once they are in memory.
+bool isStoredInBytes(mlir::Type element);
+
+/// Replaces what nn.dequantize makes of `values`, which are bytes of elements
+/// of type `element`, by loops.
+mlir::Value unpack(mlir::OpBuilder &builder, DequantizeOp op,
+                   mlir::Value bytes);
+
+/// Whether each token, or all of them, have one scale.
+bool hasTokenScales(QuantizeOp op);
+
+/// The product of what `op`, which has such scales, makes of `linear`'s input:
+/// elements are multiplied as numbers in bf16, which has the bits for all of
+/// them, and the products are scaled.
+mlir::Value multiplyElements(mlir::OpBuilder &builder, LinearOp linear,
+                             QuantizeOp op);
+
+/// What nn.dequantize makes of `op` by its own scales and groups, as loops that
+/// round each number.
+mlir::Value round(mlir::OpBuilder &builder, QuantizeOp op);
+
+} // namespace tp::nn
+
+#endif // TP_DIALECT_NN_IR_QUANTIZED_H

@@ -1,0 +1,96 @@
+//===- Quantization.h - How a checkpoint is quantised -----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What `quantization_config` of config.json says: which linear layers are
+// quantised, and how their tensors lie in the files. docs/Import.md has the
+// formats.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_IMPORT_QUANTIZATION_H
+#define TP_IMPORT_QUANTIZATION_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/Regex.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tp {
+
+/// How a recipe quantises the inputs of linear layers.
+struct ActivationScheme {
+  std::string text;     ///< for messages
+  std::string refusal;  ///< why it is not supported; empty if it is
+  bool isFloat = false; ///< f8E4M3FN; else i8
+  int64_t group = 0;    ///< inputs of a token that share a scale; 0: all
+  /// The checkpoint has one scale for all tokens, `input_scale`.
+  bool isStatic = false;
+};
+
+/// How the weight of a linear layer [n outputs, k inputs] is stored.
+struct QuantizedScheme {
+  enum class Format {
+    Packed, ///< compressed-tensors: `weight_packed`, words along k
+    Plain,  ///< compressed-tensors: `weight`, an element each
+    Block,  ///< `weight`, and `weight_scale_inv` or (one) `weight_scale`
+    GPTQ,
+    AWQ,
+  };
+  Format format = Format::Plain;
+  bool isFloat = false; ///< f8E4M3FN; else signed integers
+  int64_t bits = 8;
+  /// Outputs, and inputs, that share a scale; 0: all.
+  int64_t rows = 1, columns = 0;
+  bool isSymmetric = true; ///< There are no zero points.
+  bool isOrdered = false;  ///< A tensor says the group of each input.
+  int64_t zeroStep = 0;    ///< What is missing from a stored zero point.
+  std::optional<ActivationScheme> activations;
+};
+
+/// Which names of modules a list has.
+class ModuleNames {
+public:
+  /// How entries are understood: as compressed-tensors does (a name, a class,
+  /// or "re:" with a regular expression that matches the beginning), or as
+  /// `transformers` does (any part of the path, `*` standing for anything).
+  enum class Style { CompressedTensors, Transformers };
+
+  /// What is wrong with the entry, or an empty string.
+  std::string add(llvm::StringRef entry, Style style);
+  /// Whether `name`, a linear layer, is in the list.
+  bool contains(llvm::StringRef name) const;
+  /// The same, by its name and not its class.
+  bool lists(llvm::StringRef name) const;
+
+private:
+  bool hasLinear = false;
+  std::vector<std::string> names;
+  std::vector<llvm::GlobPattern> globs;
+  std::vector<std::shared_ptr<llvm::Regex>> expressions;
+};
+
+struct QuantizationConfig {
+  std::string method;     ///< quant_method
+  bool takesHead = false; ///< The head is one of the linear layers.
+  struct Group {
+    ModuleNames targets;
+    QuantizedScheme scheme;
+  };
+  std::vector<Group> groups;
+  ModuleNames ignored;
+
+  /// How the linear layer `name` is stored; null: as it is in other
+  /// checkpoints.
+  const QuantizedScheme *find(llvm::StringRef name) const;
+};
+
+} // namespace tp
+
+#endif // TP_IMPORT_QUANTIZATION_H

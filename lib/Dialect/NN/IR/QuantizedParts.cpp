@@ -1,0 +1,389 @@
+//===- QuantizedParts.cpp - What quantised elements mean ------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See QuantizedParts.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuantizedParts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tp;
+using namespace tp::nn;
+
+int64_t tp::nn::getRowBytes(Type element, int64_t size) {
+  return llvm::divideCeil(size * element.getIntOrFloatBitWidth(), 8);
+}
+
+RankedTensorType tp::nn::getStorageType(RankedTensorType type) {
+  SmallVector<int64_t> shape(type.getShape());
+  if (!shape.empty())
+    shape.back() = getRowBytes(type.getElementType(), shape.back());
+  return RankedTensorType::get(shape, IntegerType::get(type.getContext(), 8));
+}
+
+bool tp::nn::isStoredInBytes(Type element) {
+  unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
+  return (bits < 8 && bits > 1) || (bits == 8 && isa<FloatType>(element));
+}
+
+Value tp::nn::unpack(OpBuilder &builder, DequantizeOp op, Value bytes) {
+  QuantizedTensor tensor = getQuantized(op);
+  tensor.values = bytes;
+  Emitter emitter(builder, op.getLoc(), builder.getF32Type());
+  return buildDequantized(emitter, tensor);
+}
+
+Value tp::nn::round(OpBuilder &builder, QuantizeOp op) {
+  Emitter emitter(builder, op.getLoc(), builder.getF32Type());
+  return buildRounded(emitter, op);
+}
+
+QuantizedTensor tp::nn::getQuantized(DequantizeOp op) {
+  RankedTensorType type = typeOf(op.getValues());
+  return {SmallVector<int64_t>(type.getShape()),
+          type.getElementType(),
+          op.getValues(),
+          op.getScales(),
+          op.getZeros(),
+          op.getGroups(),
+          op.getGroup()};
+}
+
+QuantizedTensor tp::nn::getQuantized(QuantizedLinearOp op) {
+  return {{shapeOf(op.getValues())[0], shapeOf(op.getInput()).back()},
+          op.getElement(),
+          op.getValues(),
+          op.getScales(),
+          op.getZeros(),
+          op.getGroups(),
+          op.getGroup()};
+}
+
+void tp::nn::addGroups(ShardingRule &rule, ArrayRef<int64_t> shape,
+                       ArrayRef<int64_t> group, Dims &values, Dims &scales) {
+  for (auto [d, size, count] : llvm::enumerate(shape, group)) {
+    std::string name = "d" + std::to_string(d);
+    if (count <= 1 || count >= size) {
+      values.push_back({rule.addFactor(size, FactorKind::Parallel, name)});
+      scales.push_back({});
+      // One group that is all of the dimension is whole.
+      if (count == 1)
+        scales.back() = values.back();
+      else if (count != 0)
+        rule.factors.back().kind = FactorKind::Whole;
+      continue;
+    }
+    int64_t number = llvm::divideCeil(size, count);
+    if (size % count != 0) {
+      // No cut keeps groups whole, and ranks alike.
+      values.push_back({rule.addFactor(size, FactorKind::Whole, name)});
+      scales.push_back({rule.addFactor(number, FactorKind::Whole, "groups")});
+      continue;
+    }
+    unsigned groups = rule.addFactor(number, FactorKind::Parallel, "groups");
+    values.push_back(
+        {groups, rule.addFactor(count, FactorKind::Whole, "group")});
+    scales.push_back({groups});
+  }
+}
+
+void tp::nn::addWhole(ShardingRule &rule, Value operand) {
+  Dims dims;
+  for (int64_t size : shapeOf(operand))
+    dims.push_back({rule.addFactor(size, FactorKind::Whole)});
+  addOperand(rule, dims, Linearity::None);
+}
+
+LogicalResult tp::nn::verifyQuantized(Operation *op,
+                                      const QuantizedTensor &tensor) {
+  size_t rank = tensor.shape.size();
+  if (tensor.group.size() != rank)
+    return op->emitOpError() << "expected a group size for each of " << rank
+                             << " dimensions, got " << tensor.group.size();
+  if (failed(expectRank(op, "scales", tensor.scales, int64_t(rank))))
+    return failure();
+  SmallVector<int64_t> scales;
+  for (auto [size, group] : llvm::zip(tensor.shape, tensor.group)) {
+    if (group < 0)
+      return op->emitOpError()
+             << "expected group sizes of at least 0, got " << group;
+    scales.push_back(group ? llvm::divideCeil(size, group) : 1);
+  }
+  if (tensor.groups) {
+    if (rank == 0 || tensor.group.back() != 0)
+      return op->emitOpError("expected group 0 in the last dimension, whose "
+                             "groups are an operand");
+    if (failed(expectShape(op, "groups", tensor.groups, tensor.shape.back())))
+      return failure();
+    scales.back() = shapeOf(tensor.scales).back();
+  }
+  if (failed(expectShape(op, "scales", tensor.scales, scales)))
+    return failure();
+  if (tensor.zeros && !tensor.element.isInteger())
+    return op->emitOpError()
+           << "expected no zeros beside values of element type "
+           << tensor.element;
+  return tensor.zeros ? expectShape(op, "zeros", tensor.zeros, scales)
+                      : success();
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of bytes
+//===----------------------------------------------------------------------===//
+
+/// Bits of an f32 as a number.
+static Value toFloat(Scalar &e, Value bits) {
+  return arith::BitcastOp::create(e.b, e.b.getF32Type(), bits);
+}
+
+/// A float of eight bits with so many of mantissa. The magnitudes above
+/// `infinity` are no numbers; without infinities the last one alone is none.
+static Value decodeFloat(Scalar &e, Value byte, unsigned mantissa, int bias,
+                         std::optional<int64_t> infinity) {
+  Type i32 = e.b.getI32Type();
+  auto number = [&](int64_t value) { return e.integer(value, i32); };
+  Value bits = arith::ExtUIOp::create(e.b, i32, byte);
+  Value magnitude = arith::AndIOp::create(e.b, bits, number(0x7F));
+  Value shifted =
+      arith::ShLIOp::create(e.b, magnitude, number(23 - int64_t(mantissa)));
+  Value normal =
+      toFloat(e, arith::AddIOp::create(e.b, shifted,
+                                       number(int64_t(127 - bias) << 23)));
+  Value small = e.mul(arith::SIToFPOp::create(e.b, e.b.getF32Type(), magnitude),
+                      e.number(std::ldexp(1.0, 1 - bias - int(mantissa))));
+  auto compare = [&](arith::CmpIPredicate predicate, int64_t with) {
+    return arith::CmpIOp::create(e.b, predicate, magnitude, number(with));
+  };
+  Value value =
+      e.select(compare(arith::CmpIPredicate::slt, int64_t(1) << mantissa),
+               small, normal);
+  if (infinity)
+    value = e.select(compare(arith::CmpIPredicate::eq, *infinity),
+                     toFloat(e, number(0x7F800000)), value);
+  value =
+      e.select(compare(arith::CmpIPredicate::sgt, infinity ? *infinity : 0x7E),
+               toFloat(e, number(0x7FC00000)), value);
+  Value isNegative =
+      arith::CmpIOp::create(e.b, arith::CmpIPredicate::ugt, bits, number(0x7F));
+  return e.select(isNegative, arith::NegFOp::create(e.b, value), value);
+}
+
+/// A float of four bits, two of them exponent and one mantissa.
+static Value decodeE2M1(Scalar &e, Value nibble) {
+  Type i32 = e.b.getI32Type();
+  auto number = [&](int64_t value) { return e.integer(value, i32); };
+  Value bits = arith::ExtSIOp::create(e.b, i32, nibble);
+  Value magnitude = arith::AndIOp::create(e.b, bits, number(7));
+  // 0 0.5 1 1.5 2 3 4 6, twice each in four bits: 0 1 2 3 4 6 8 12.
+  Value twice = arith::ShLIOp::create(e.b, magnitude, number(2));
+  Value table = e.integer(0xC8643210, i32);
+  Value number32 = arith::AndIOp::create(
+      e.b, arith::ShRUIOp::create(e.b, table, twice), number(15));
+  Value value = e.mul(arith::SIToFPOp::create(e.b, e.b.getF32Type(), number32),
+                      e.number(0.5));
+  Value isNegative =
+      arith::CmpIOp::create(e.b, arith::CmpIPredicate::slt, bits, number(0));
+  return e.select(isNegative, arith::NegFOp::create(e.b, value), value);
+}
+
+/// The element at `position` of its row, whose byte is `byte`.
+static Value decode(Scalar &e, Value byte, Type element, Value position) {
+  Type f32 = e.b.getF32Type();
+  if (element.getIntOrFloatBitWidth() == 4) {
+    Value four = e.integer(4, byte.getType());
+    Value one = e.integer(1, position.getType());
+    Value isHigh =
+        arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq,
+                              arith::AndIOp::create(e.b, position, one), one);
+    Value low = arith::ShLIOp::create(e.b, byte, four);
+    Value nibble =
+        arith::ShRSIOp::create(e.b, e.select(isHigh, byte, low), four);
+    if (isa<Float4E2M1FNType>(element))
+      return decodeE2M1(e, nibble);
+    return arith::SIToFPOp::create(e.b, f32, nibble);
+  }
+  if (isa<Float8E4M3FNType>(element))
+    return decodeFloat(e, byte, 3, 7, /*infinity=*/std::nullopt);
+  if (isa<Float8E5M2Type>(element))
+    return decodeFloat(e, byte, 2, 15, /*infinity=*/0x7C);
+  return arith::SIToFPOp::create(e.b, f32, byte);
+}
+
+//===----------------------------------------------------------------------===//
+// The tensor
+//===----------------------------------------------------------------------===//
+
+static Value toF32(Scalar &e, Value value) {
+  if (isa<IntegerType>(value.getType()))
+    return arith::SIToFPOp::create(e.b, e.b.getF32Type(), value);
+  return e.convert(value, e.b.getF32Type());
+}
+
+/// Where an element's scale is.
+static SmallVector<Value> getGroupOf(Scalar &e, ArrayRef<int64_t> groups,
+                                     ArrayRef<Value> index) {
+  Type type = e.b.getIndexType();
+  SmallVector<Value> position;
+  for (auto [i, group] : llvm::zip(index, groups)) {
+    if (group == 1)
+      position.push_back(i);
+    else if (group == 0)
+      position.push_back(e.integer(0, type));
+    else
+      position.push_back(
+          arith::DivUIOp::create(e.b, i, e.integer(group, type)));
+  }
+  return position;
+}
+
+Value tp::nn::buildDequantized(Emitter &emitter,
+                               const QuantizedTensor &tensor) {
+  unsigned rank = tensor.shape.size();
+  bool isStored = typeOf(tensor.values).getElementType() != tensor.element;
+  SmallVector<Operand> operands;
+  if (!isStored)
+    operands.push_back({tensor.values, emitter.loops(rank)});
+  auto type = RankedTensorType::get(tensor.shape, emitter.builder.getF32Type());
+  return emitter.map(type, operands, [&](Scalar &e, ValueRange v) {
+    SmallVector<Value> index;
+    for (unsigned d = 0; d < rank; ++d)
+      index.push_back(e.index(d));
+    Value value;
+    if (isStored) {
+      SmallVector<Value> at(index);
+      if (tensor.element.getIntOrFloatBitWidth() == 4)
+        at.back() = arith::DivUIOp::create(e.b, at.back(),
+                                           e.integer(2, e.b.getIndexType()));
+      Value byte = tensor::ExtractOp::create(e.b, tensor.values, at);
+      value = decode(e, byte, tensor.element, index.back());
+    } else {
+      value = toF32(e, v[0]);
+    }
+    SmallVector<Value> group = getGroupOf(e, tensor.group, index);
+    if (tensor.groups)
+      group.back() = arith::IndexCastOp::create(
+          e.b, e.b.getIndexType(),
+          tensor::ExtractOp::create(e.b, tensor.groups,
+                                    ValueRange{index.back()}));
+    auto read = [&](Value from) {
+      return toF32(e, tensor::ExtractOp::create(e.b, from, group));
+    };
+    if (tensor.zeros)
+      value = e.sub(value, read(tensor.zeros));
+    return e.mul(value, read(tensor.scales));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+double tp::nn::getLargest(Type element) {
+  return element.isInteger(8)           ? 127
+         : isa<Float8E5M2Type>(element) ? 57344
+                                        : 448;
+}
+
+/// The nearest number of a float type with so many bits of mantissa, whose
+/// normal numbers begin at 2^`least`; `value` is no larger than its largest.
+static Value roundToFloat(Scalar &e, Value value, int mantissa, int least) {
+  Type i32 = e.b.getI32Type(), f32 = e.b.getF32Type();
+  // The power of two below the magnitude, and the step between neighbours.
+  Value bits = arith::BitcastOp::create(e.b, i32, value);
+  Value power = arith::BitcastOp::create(
+      e.b, f32, arith::AndIOp::create(e.b, bits, e.integer(0x7F800000, i32)));
+  power =
+      arith::MaximumFOp::create(e.b, power, e.number(std::ldexp(1.0, least)));
+  Value step = e.mul(power, e.number(std::ldexp(1.0, -mantissa)));
+  return e.mul(math::RoundEvenOp::create(e.b, e.div(value, step)), step);
+}
+
+/// `value` / `scale`, rounded to a number of `element`.
+static Value roundTo(Scalar &e, Value value, Value scale, Type element) {
+  Value zero = e.number(0), largest = e.number(getLargest(element));
+  Value smallest = e.number(-getLargest(element));
+  Value isZero =
+      arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, scale, zero);
+  value = e.div(value, e.select(isZero, e.number(1), scale));
+  value = arith::MinimumFOp::create(
+      e.b, arith::MaximumFOp::create(e.b, value, smallest), largest);
+  if (element.isInteger(8))
+    value = math::RoundEvenOp::create(e.b, value);
+  else if (isa<Float8E5M2Type>(element))
+    value = roundToFloat(e, value, 2, -14);
+  else
+    value = roundToFloat(e, value, 3, -6);
+  return e.select(isZero, zero, value);
+}
+
+/// `makeResult` of the rounded numbers and their scales.
+static Value
+mapRounded(Emitter &emitter, QuantizeOp op, RankedTensorType type,
+           llvm::function_ref<Value(Scalar &, Value, Value)> makeResult) {
+  unsigned rank = type.getRank();
+  Type element = typeOf(op.getResult()).getElementType();
+  return emitter.map(
+      type, {{op.getInput(), emitter.loops(rank)}},
+      [&](Scalar &e, ValueRange v) {
+        SmallVector<Value> index;
+        for (unsigned d = 0; d < rank; ++d)
+          index.push_back(e.index(d));
+        Value scale = tensor::ExtractOp::create(
+            e.b, op.getScales(), getGroupOf(e, op.getGroup(), index));
+        return makeResult(e, roundTo(e, v[0], scale, element), scale);
+      });
+}
+
+bool tp::nn::hasTokenScales(QuantizeOp op) { return op.getGroup().back() == 0; }
+
+Value tp::nn::multiplyElements(OpBuilder &builder, LinearOp linear,
+                               QuantizeOp op) {
+  Emitter emitter(builder, linear.getLoc(), builder.getF32Type());
+  RankedTensorType result = typeOf(linear.getResult());
+  Value elements = mapRounded(
+      emitter, op,
+      RankedTensorType::get(shapeOf(op.getInput()), builder.getBF16Type()),
+      [](Scalar &, Value value, Value) { return value; });
+  Value products = LinearOp::create(
+      builder, linear.getLoc(), emitter.wideType(result.getShape()), elements,
+      linear.getWeight(), /*bias=*/Value());
+  unsigned rank = result.getRank();
+  SmallVector<Operand> operands{{products, emitter.loops(rank)}};
+  if (linear.getBias())
+    operands.push_back({linear.getBias(), {emitter.loops(rank).back()}});
+  return emitter.map(result, operands, [&](Scalar &e, ValueRange v) {
+    SmallVector<Value> index;
+    for (unsigned d = 0; d < rank; ++d)
+      index.push_back(e.index(d));
+    Value scale = tensor::ExtractOp::create(
+        e.b, op.getScales(), getGroupOf(e, op.getGroup(), index));
+    Value value = e.mul(v[0], scale);
+    return v.size() > 1 ? e.add(value, v[1]) : value;
+  });
+}
+
+Value tp::nn::buildRounded(Emitter &emitter, QuantizeOp op) {
+  return mapRounded(
+      emitter, op, RankedTensorType::get(shapeOf(op.getInput()), emitter.wide),
+      [](Scalar &e, Value value, Value scale) { return e.mul(value, scale); });
+}
+
+Value tp::nn::buildQuantized(Emitter &emitter, QuantizeOp op) {
+  RankedTensorType type = typeOf(op.getResult());
+  return mapRounded(emitter, op, type,
+                    [&](Scalar &e, Value value, Value) -> Value {
+                      Type element = type.getElementType();
+                      if (element.isInteger())
+                        return arith::FPToSIOp::create(e.b, element, value);
+                      return arith::TruncFOp::create(e.b, element, value);
+                    });
+}

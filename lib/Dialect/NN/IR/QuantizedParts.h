@@ -1,0 +1,63 @@
+//===- QuantizedParts.h - What quantised elements mean ----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The definition of nn.dequantize on elements of their own types, which the
+// interpreter executes, and on the bytes that they are stored in, which is what
+// lowering needs: upstream neither stores four bits in four nor converts floats
+// of eight bits on a processor.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_DIALECT_NN_IR_QUANTIZEDPARTS_H
+#define TP_LIB_DIALECT_NN_IR_QUANTIZEDPARTS_H
+
+#include "Parts.h"
+#include "tp/Dialect/NN/IR/Quantized.h"
+#include "llvm/Support/JSON.h"
+
+namespace tp::nn {
+
+/// A quantised tensor of element type `element` and logical shape `shape`;
+/// `values` are those elements, or their bytes (see nn.quantized_linear).
+struct QuantizedTensor {
+  llvm::SmallVector<int64_t> shape;
+  mlir::Type element;
+  mlir::Value values, scales, zeros, groups;
+  llvm::ArrayRef<int64_t> group;
+};
+
+QuantizedTensor getQuantized(DequantizeOp op);
+QuantizedTensor getQuantized(QuantizedLinearOp op);
+
+/// Adds the factors of a tensor of `shape` whose groups share a scale: those of
+/// its dimensions go to `values`, those that the scales have to `scales`.
+void addGroups(ShardingRule &rule, llvm::ArrayRef<int64_t> shape,
+               llvm::ArrayRef<int64_t> group, Dims &values, Dims &scales);
+
+/// Adds an operand that is not cut.
+void addWhole(ShardingRule &rule, mlir::Value operand);
+
+/// Scales, zeros and groups must fit the shape.
+llvm::LogicalResult verifyQuantized(mlir::Operation *op,
+                                    const QuantizedTensor &tensor);
+
+/// A matrix as the manifest says it.
+llvm::json::Object describeQuantized(mlir::Type element, mlir::Value scales,
+                                     llvm::ArrayRef<int64_t> group);
+
+/// The largest number of an element type that activations are quantised to.
+double getLargest(mlir::Type element);
+
+/// What nn.dequantize makes of nn.quantize, f32, without the elements between.
+mlir::Value buildRounded(Emitter &emitter, QuantizeOp op);
+/// The elements of nn.quantize.
+mlir::Value buildQuantized(Emitter &emitter, QuantizeOp op);
+
+/// The tensor's numbers, f32.
+mlir::Value buildDequantized(Emitter &emitter, const QuantizedTensor &tensor);
+
+} // namespace tp::nn
+
+#endif // TP_LIB_DIALECT_NN_IR_QUANTIZEDPARTS_H

@@ -1,0 +1,232 @@
+//===- StoreQuantized.cpp - Quantised weights as bytes --------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Passes.td.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Schedule/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/Quantized.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+namespace tp {
+#define GEN_PASS_DEF_STOREQUANTIZED
+#include "tp/Schedule/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+namespace {
+struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
+  void runOnOperation() override {
+    SmallVector<nn::DequantizeOp> weights;
+    getOperation().walk([&](nn::DequantizeOp op) { weights.push_back(op); });
+    SmallVector<nn::ExpertsOp> experts;
+    getOperation().walk([&](nn::ExpertsOp op) { experts.push_back(op); });
+    for (nn::ExpertsOp op : experts)
+      if (failed(convert(op)))
+        return signalPassFailure();
+    // Layers find their weights as they were.
+    SmallVector<nn::DequantizeOp> activations;
+    llvm::erase_if(weights, [&](nn::DequantizeOp op) {
+      bool isRounded = op.getValues().getDefiningOp<nn::QuantizeOp>();
+      if (isRounded)
+        activations.push_back(op);
+      return isRounded;
+    });
+    for (nn::DequantizeOp op : activations)
+      if (failed(round(op)))
+        return signalPassFailure();
+    for (nn::DequantizeOp op : weights)
+      if (failed(convert(op)))
+        return signalPassFailure();
+    if (failed(checkTypes()))
+      signalPassFailure();
+  }
+
+  LogicalResult round(nn::DequantizeOp op);
+  LogicalResult convert(nn::DequantizeOp op);
+  LogicalResult convert(nn::ExpertsOp op);
+  LogicalResult checkTypes();
+};
+} // namespace
+
+/// The values of a weight in bytes: the parameter changes its type.
+static FailureOr<Value> store(nn::DequantizeOp op) {
+  auto parameter = op.getValues().getDefiningOp<ParameterOp>();
+  RankedTensorType type = typeOf(op.getValues());
+  if (!parameter)
+    return op.emitOpError("expected a parameter of this rank as values: bytes "
+                          "that a step makes or moves are not supported");
+  OpBuilder builder(parameter);
+  auto stored = cast<ParameterOp>(builder.clone(*parameter));
+  stored.getResult().setType(nn::getStorageType(type));
+  stored->setAttr(storedTypeAttrName, TypeAttr::get(type));
+  return stored.getResult();
+}
+
+/// Whether one call can compute with these matrices: of one kind, but for their
+/// groups.
+static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
+  nn::DequantizeOp gate = matrices[0], up = matrices[1];
+  if (!llvm::all_of(matrices, [](Operation *op) { return op; }))
+    return false;
+  return llvm::all_of(matrices,
+                      [&](nn::DequantizeOp op) {
+                        return !op.getGroups() &&
+                               !op.getZeros() == !gate.getZeros() &&
+                               typeOf(op.getValues()).getElementType() ==
+                                   typeOf(gate.getValues()).getElementType() &&
+                               op.getGroup()[0] == 1 &&
+                               typeOf(op.getScales()).getElementType() ==
+                                   typeOf(gate.getScales()).getElementType();
+                      }) &&
+         up.getGroup() == gate.getGroup();
+}
+
+LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
+  SmallVector<nn::DequantizeOp> matrices;
+  for (Value matrix : {op.getGate(), op.getUp(), op.getDown()})
+    matrices.push_back(matrix.getDefiningOp<nn::DequantizeOp>());
+  if (!matrices[0] || !areAlike(matrices))
+    return success();
+  SmallVector<Value> values, scales, zeros;
+  for (nn::DequantizeOp matrix : matrices) {
+    FailureOr<Value> bytes = store(matrix);
+    if (failed(bytes))
+      return failure();
+    values.push_back(*bytes);
+    scales.push_back(matrix.getScales());
+    if (matrix.getZeros())
+      zeros.push_back(matrix.getZeros());
+  }
+  OpBuilder builder(op);
+  auto product = nn::QuantizedExpertsOp::create(
+      builder, op.getLoc(), op.getResult().getType(), op.getInput(),
+      op.getRouting(), values, scales, zeros, op.getInside(),
+      op.getActivationAttr(), op.getActiveAttr(), op.getTopKAttr(),
+      TypeAttr::get(typeOf(matrices[0].getValues()).getElementType()),
+      matrices[0].getGroupAttr(), matrices[2].getGroupAttr());
+  for (NamedAttribute attribute : op->getDiscardableAttrs())
+    product->setAttr(attribute.getName(), attribute.getValue());
+  op.getResult().replaceAllUsesWith(product.getResult());
+  op.erase();
+  ++numProducts;
+  return success();
+}
+
+/// Whether each output of a layer, or all of them, have one scale.
+static bool hasRowScales(nn::LinearOp op) {
+  auto weight = op.getWeight().getDefiningOp<nn::DequantizeOp>();
+  return weight && !weight.getGroups() && weight.getGroup().back() == 0;
+}
+
+/// Activations are rounded to their elements and remain numbers.
+LogicalResult StoreQuantizedPass::round(nn::DequantizeOp op) {
+  auto quantize = op.getValues().getDefiningOp<nn::QuantizeOp>();
+  if (op.getScales() != quantize.getScales() || op.getZeros() ||
+      op.getGroups() || op.getGroup() != quantize.getGroup())
+    return op.emitOpError("expected the scales and groups of the nn.quantize "
+                          "that makes its values");
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    auto linear = dyn_cast<nn::LinearOp>(user);
+    if (!linear || !nn::hasTokenScales(quantize) || !hasRowScales(linear))
+      continue;
+    OpBuilder builder(linear);
+    linear.getResult().replaceAllUsesWith(
+        nn::multiplyElements(builder, linear, quantize));
+    linear.erase();
+  }
+  if (!op->use_empty()) {
+    OpBuilder builder(op);
+    op.getResult().replaceAllUsesWith(nn::round(builder, quantize));
+  }
+  op.erase();
+  if (quantize->use_empty())
+    quantize->erase();
+  return success();
+}
+
+LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
+  // What experts have taken is theirs.
+  if (op->use_empty()) {
+    Operation *values = op.getValues().getDefiningOp();
+    op.erase();
+    if (values && values->use_empty())
+      values->erase();
+    return success();
+  }
+  FailureOr<Value> bytes = store(op);
+  if (failed(bytes))
+    return failure();
+  // The loader checks the numbers of groups.
+  if (Value groups = op.getGroups())
+    if (auto parameter = groups.getDefiningOp<ParameterOp>())
+      parameter->setAttr(integerEndAttrName,
+                         OpBuilder(op).getI64IntegerAttr(
+                             typeOf(op.getScales()).getShape().back()));
+  Type element = typeOf(op.getValues()).getElementType();
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    auto linear = dyn_cast<nn::LinearOp>(user);
+    if (!linear || linear.getWeight() != op.getResult() ||
+        linear.getInput() == op.getResult())
+      continue;
+    OpBuilder builder(linear);
+    auto product = nn::QuantizedLinearOp::create(
+        builder, linear.getLoc(), linear.getResult().getType(),
+        linear.getInput(), *bytes, op.getScales(), op.getZeros(),
+        op.getGroups(), linear.getBias(), TypeAttr::get(element),
+        op.getGroupAttr());
+    for (NamedAttribute attribute : linear->getDiscardableAttrs())
+      product->setAttr(attribute.getName(), attribute.getValue());
+    linear.getResult().replaceAllUsesWith(product.getResult());
+    linear.erase();
+    ++numProducts;
+  }
+  if (!op->use_empty()) {
+    op.emitWarning("unpacks all of the weight in each step: expected nothing "
+                   "but linear layers to read it")
+            .attachNote(op->user_begin()->getLoc())
+        << "it is read here";
+    OpBuilder builder(op);
+    op.getResult().replaceAllUsesWith(nn::unpack(builder, op, *bytes));
+  }
+  Operation *values = op.getValues().getDefiningOp();
+  op.erase();
+  if (values->use_empty())
+    values->erase();
+  return success();
+}
+
+LogicalResult StoreQuantizedPass::checkTypes() {
+  WalkResult walk = getOperation().walk([](Operation *op) {
+    auto isNarrow = [](Type type) {
+      return nn::isStoredInBytes(getElementTypeOrSelf(type));
+    };
+    auto types =
+        llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
+                                 llvm::to_vector(op->getResultTypes()));
+    for (Type type : types)
+      if (isa<RankedTensorType>(type) && isNarrow(type) && !op->use_empty())
+        return op->emitOpError("expected elements of at least eight bits, or "
+                               "floats of more, once quantised weights are "
+                               "stored, got ")
+                   << type,
+               WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}

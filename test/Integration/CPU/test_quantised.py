@@ -1,0 +1,128 @@
+"""Quantised checkpoints at every degree against the numbers that they stand for.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import json
+import pathlib
+import shutil
+
+import numpy
+import pytest
+import quantised
+from safetensors.numpy import load_file, save_file
+
+import tp_mlir
+from tp_mlir import _tools, quantize
+
+TEXT_MODEL = pathlib.Path(__file__).parents[2] / "fixtures" / "text-model"
+SEED = 20261126
+PLANS = ("megatron", "megatron-sp")
+
+
+def compiled(folder, degree=1, plan=None, **options):
+    if json.loads((folder / "config.json").read_text()).get(
+            "quantization_config", {}).get("activation_scheme"):
+        options["activations"] = "float"
+    return tp_mlir.compile(folder, mesh=f"tp={degree}", plan=plan, seq=8, dtype="f32", **options)
+
+
+def inputs(vocabulary=67):
+    ids = numpy.random.default_rng(SEED).integers(0, vocabulary, (1, 8))
+    return {"input_ids": ids}
+
+
+def compare(folder, plain, degrees, plans=PLANS):
+    expected = compiled(plain).run(plain, inputs())
+    for degree in degrees:
+        for plan in plans:
+            got = compiled(folder, degree, plan).run(folder, inputs())
+            for name, value in expected.items():
+                error = numpy.abs(got[name] - value).max() / numpy.abs(value).max()
+                assert error < 2e-5, f"{name} at {degree} under {plan}, seed {SEED}"
+
+
+@pytest.mark.parametrize("name", quantised.FORMATS)
+def test_formats(tmp_path, name):
+    """Five groups over four ranks, of which the last has fewer."""
+    folder, plain = quantised.write(tmp_path, name, SEED)
+    compare(folder, plain, (1, 4))
+
+
+@pytest.mark.parametrize("name", ("gptq", "fp8-blocks", "int8-asymmetric"))
+def test_degrees(tmp_path, name):
+    """Up to one group a rank, with KV heads on several ranks."""
+    folder, plain = quantised.write(tmp_path, name, SEED, intermediate_size=256)
+    compare(folder, plain, (2, 4, 8))
+
+
+@pytest.mark.parametrize("name", ("gptq", "awq", "int4-g32-asymmetric", "fp8-blocks"))
+def test_smaller_groups(tmp_path, name):
+    """Six groups over four ranks, which are read as twelve."""
+    folder, plain = quantised.write(tmp_path, name, SEED, intermediate_size=192)
+    compare(folder, plain, (4,))
+
+
+@pytest.mark.parametrize("name", quantised.RECIPES)
+def test_recipes(tmp_path, name):
+    """Inputs are rounded as the recipe says, whichever parts of them ranks have. A number that is
+    rounded the other way here and there, because it was computed in f32, is what may differ."""
+    folder, plain = quantised.write(tmp_path, name, SEED, recipes=True)
+    c, weights = quantised.config(), load_file(plain / "model.safetensors")
+    ids = inputs()["input_ids"][0]
+    recipe = quantised.RECIPES[name][2]
+    expected = quantised.forward(c, weights, ids, recipe)
+    unrounded = quantised.forward(c, weights, ids)
+    effect = numpy.linalg.norm(unrounded - expected)
+    for degree in (1, 2, 4):
+        for plan in PLANS:
+            program = tp_mlir.compile(folder, mesh=f"tp={degree}", plan=plan, seq=8, dtype="f32")
+            (got,) = program.run(folder, inputs()).values()
+            error = numpy.linalg.norm(got[0] - expected)
+            assert error < 0.2 * effect, f"{name} at {degree} under {plan}, seed {SEED}"
+
+
+@pytest.mark.parametrize("name", ("int8", "int4-g32", "fp8-channel", "fp8-block"))
+def test_text(tmp_path, name, monkeypatch):
+    """What tp-quantize makes of the text model gives, token for token, the text of the numbers
+    that it stands for: prompts in chunks, rows that come and go."""
+    folder, plain = tmp_path / "quantised", tmp_path / "plain"
+    monkeypatch.setattr("sys.argv", ["tp-quantize", str(TEXT_MODEL), "--format", name, "-o",
+                                     str(folder)])
+    assert quantize.main() == 0
+    shutil.copytree(TEXT_MODEL, plain)
+    save_file(quantised.dequantised(quantised.read(folder / "model.safetensors")),
+              plain / "model.safetensors", {"format": "pt"})
+    known = json.loads((TEXT_MODEL / "continuations.json").read_text())["continuations"]
+
+    def answer(folder, degree):
+        with tp_mlir.LLM(folder, mesh=f"tp={degree}", dtype="f32", context=128, rows=3,
+                         chunk=16) as llm:
+            done = llm.generate([one["prompt_ids"] for one in known[:5]], max_tokens=16)
+        return [list(one.ids) for one in done]
+
+    expected = answer(plain, 1)
+    assert answer(folder, 1) == expected
+    assert answer(folder, 2) == expected
+
+
+@pytest.mark.parametrize("name", ("int4-g32-asymmetric", "fp8-blocks", "gptq"))
+def test_memory(tmp_path, name):
+    """What a rank has is what the file has, and what is stated: no weight is ever widened."""
+    folder, plain = quantised.write(tmp_path, name, SEED, hidden_size=512, intermediate_size=1536,
+                                    num_attention_heads=16, num_key_value_heads=4, head_dim=32)
+    prompts, program = tmp_path / "prompts.json", tmp_path / "program.tpa"
+    prompts.write_text(json.dumps([[5] * 40, [7]]))
+    recipe = ["--activations", "float"] if name == "fp8-blocks" else []
+    _tools.run("tp-compile", [folder, *recipe, "--generate", "--context", 64, "--rows", 2,
+                              "--chunk", 64, "--mesh", "tp=1", "--dtype", "f32", "-o", program])
+    (rank,) = json.loads(_tools.run(
+        "tp-run", [program, "--weights", folder, "--generate", prompts, "--max-tokens", 3,
+                   "--stats=json", "--output", tmp_path / "answers.json"]))["ranks"]
+    taken, stated = rank["peak_bytes"] - rank["scratch_bytes"], rank["stated_peak_bytes"]
+    # Memory comes in pages of 2 MiB.
+    assert abs(taken - stated) <= 0.03 * stated + (4 << 20)
+    file = (folder / "model.safetensors").stat().st_size
+    assert rank["parameter_bytes"] <= 1.05 * file + (4 << 20)
+    assert rank["scratch_bytes"] <= 0.25 * (plain / "model.safetensors").stat().st_size

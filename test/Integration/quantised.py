@@ -1,0 +1,369 @@
+"""Quantised checkpoints of random numbers, written from the descriptions of their formats.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+`write(folder, format, seed)` makes a small Llama whose linear layers are quantised, and beside it
+one whose weights are the numbers that these stand for, in f32. Nothing here is shared with the
+compiler, the runtime or tp-quantize: elements are packed one by one, by numpy.
+"""
+
+import json
+
+import numpy
+from safetensors.numpy import save_file
+
+LAYERS = 2
+LINEAR = {"self_attn.q_proj": ("heads", "hidden"), "self_attn.k_proj": ("keys", "hidden"),
+          "self_attn.v_proj": ("keys", "hidden"), "self_attn.o_proj": ("hidden", "heads"),
+          "mlp.gate_proj": ("width", "hidden"), "mlp.up_proj": ("width", "hidden"),
+          "mlp.down_proj": ("hidden", "width")}
+
+
+def e4m3(bits):
+    """The number that each byte is: sign, four bits of exponent, three of mantissa."""
+    bits = bits.astype(numpy.int64)
+    exponent, mantissa = bits >> 3 & 15, bits & 7
+    value = numpy.where(exponent == 0, mantissa * 2.0 ** -9,
+                        (8 + mantissa) * 2.0 ** (exponent - 10.0))
+    value = numpy.where(bits & 127 == 127, numpy.nan, value)
+    return numpy.where(bits & 128, -value, value).astype(numpy.float32)
+
+
+def pack(numbers, bits, axis, order=None):
+    """Numbers of [0, 2**bits) in words of 32 bits along `axis`, from the low bits up. Element j of
+    a word is number order[j] of its part."""
+    numbers = numpy.moveaxis(numbers.astype(numpy.int64), axis, -1)
+    each = 32 // bits
+    missing = -numbers.shape[-1] % each
+    numbers = numpy.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, missing)])
+    numbers = numbers.reshape(*numbers.shape[:-1], -1, each)
+    words = numpy.zeros(numbers.shape[:-1], numpy.uint32)
+    for j in range(each):
+        words |= (numbers[..., order[j] if order else j] << (bits * j)).astype(numpy.uint32)
+    return numpy.ascontiguousarray(numpy.moveaxis(words.view(numpy.int32), -1, axis))
+
+
+def scales_of(rng, shape, size, dtype=numpy.float32):
+    """Scales that keep a row's product about one; one of them is zero."""
+    scales = rng.uniform(0.5, 1.5, shape) / (size * numpy.sqrt(shape[-1] * 16))
+    scales.flat[rng.integers(scales.size)] = 0 if scales.size > 1 else scales.flat[0]
+    return scales.astype(dtype)
+
+
+def spread(scales, group, k):
+    """[n, groups] to [n, k]."""
+    return numpy.repeat(scales, group, axis=1)[:, :k]
+
+
+def integers(rng, n, k, bits):
+    half = 1 << (bits - 1)
+    q = rng.integers(-half, half, (n, k))
+    q.flat[0], q.flat[-1] = -half, half - 1
+    return q
+
+
+def compressed_tensors(rng, n, k, bits, group, symmetric=True, order=None, packed=True):
+    """(tensors, weight) of compressed-tensors' integers."""
+    q = integers(rng, n, k, bits)
+    half, groups = 1 << (bits - 1), -(-k // group) if group else 1
+    scales = scales_of(rng, (n, groups), half, numpy.float16).astype(numpy.float32)
+    zeros = numpy.zeros((n, groups), numpy.int64)
+    tensors = {"weight_scale": scales}
+    if packed:
+        tensors |= {"weight_packed": pack(q + half, bits, 1),
+                    "weight_shape": numpy.array([n, k], numpy.int64)}
+    else:
+        tensors["weight"] = q.astype(numpy.int8)
+    if not symmetric:
+        zeros = rng.integers(-half, half, (n, groups))
+        zeros.flat[0], zeros.flat[-1] = -half, half - 1
+        tensors["weight_zero_point"] = (pack(zeros + half, bits, 0) if packed
+                                        else zeros.astype(numpy.int8))
+    member = numpy.arange(k) // (group or k)
+    if order == "group":
+        member = rng.permutation(member)
+        tensors["weight_g_idx"] = member.astype(numpy.int32)
+    return tensors, (q - zeros[:, member]).astype(numpy.float32) * scales[:, member]
+
+
+def compressed_float(rng, n, k, strategy):
+    bits = rng.integers(0, 256, (n, k)).astype(numpy.uint8)
+    bits[bits & 127 > 118] = 3
+    shape = {"channel": (n, 1), "tensor": (1, 1)}[strategy]
+    scales = scales_of(rng, shape, 16)
+    return ({"weight": bits, "weight_scale": scales.reshape(-1) if strategy == "tensor" else scales},
+            e4m3(bits) * scales)
+
+
+def blocks(rng, n, k, size):
+    bits = rng.integers(0, 256, (n, k)).astype(numpy.uint8)
+    bits[bits & 127 > 118] = 3
+    scales = scales_of(rng, (-(-n // size), -(-k // size)), 64)
+    weight = numpy.repeat(numpy.repeat(scales, size, 0)[:n], size, 1)[:, :k]
+    return {"weight": bits, "weight_scale_inv": scales}, e4m3(bits) * weight
+
+
+def gptq(rng, n, k, bits, group, version, order):
+    half, groups = 1 << (bits - 1), -(-k // group)
+    q = integers(rng, n, k, bits) + half
+    # The first version stores a zero point less one.
+    zeros = rng.integers(1 if version == 1 else 0, 2 * half, (n, groups))
+    scales = scales_of(rng, (n, groups), half, numpy.float16)
+    member = numpy.arange(k) // group
+    if order:
+        member = rng.permutation(member)
+    tensors = {"qweight": pack(q.T, bits, 0), "scales": numpy.ascontiguousarray(scales.T),
+               "qzeros": pack(zeros.T - (version == 1), bits, 1),
+               "g_idx": member.astype(numpy.int32)}
+    return tensors, ((q - zeros[:, member]).astype(numpy.float32)
+                     * scales.astype(numpy.float32)[:, member])
+
+
+def awq(rng, n, k, group):
+    q, groups = rng.integers(0, 16, (n, k)), -(-k // group)
+    zeros = rng.integers(0, 16, (n, groups))
+    zeros.flat[0], zeros.flat[-1] = 0, 15
+    scales = scales_of(rng, (n, groups), 8, numpy.float16)
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+    tensors = {"qweight": pack(q.T, 4, 1, order), "qzeros": pack(zeros.T, 4, 1, order),
+               "scales": numpy.ascontiguousarray(scales.T)}
+    return tensors, ((q - spread(zeros, group, k)).astype(numpy.float32)
+                     * spread(scales.astype(numpy.float32), group, k))
+
+
+def scheme(bits=4, group=None, strategy="group", symmetric=True, kind="int", order=None,
+           form="pack-quantized", activations=None):
+    weights = {"num_bits": bits, "type": kind, "strategy": strategy, "symmetric": symmetric,
+               "group_size": group, "dynamic": False, "actorder": order, "observer": "minmax"}
+    return {"quant_method": "compressed-tensors", "format": form, "ignore": ["lm_head"],
+            "quantization_status": "compressed", "kv_cache_scheme": None,
+            "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights,
+                                          "input_activations": activations,
+                                          "output_activations": None}}}
+
+
+def gptq_config(bits, group, version, order):
+    return {"quant_method": "gptq", "bits": bits, "group_size": group, "desc_act": order,
+            "sym": False, "checkpoint_format": "gptq" if version == 1 else "gptq_v2"}
+
+
+def activations(strategy, kind="float", **more):
+    return {"num_bits": 8, "type": kind, "strategy": strategy, "symmetric": True,
+            "dynamic": strategy != "tensor", "observer": None, "observer_kwargs": {}} | more
+
+
+FORMATS = {
+    "int4-g16": (scheme(group=16), lambda r, n, k: compressed_tensors(r, n, k, 4, 16)),
+    "int4-g32-asymmetric": (scheme(group=32, symmetric=False),
+                            lambda r, n, k: compressed_tensors(r, n, k, 4, 32, False)),
+    "int4-g32-actorder": (scheme(group=32, order="group"),
+                          lambda r, n, k: compressed_tensors(r, n, k, 4, 32, order="group")),
+    "int4-channel": (scheme(strategy="channel"),
+                     lambda r, n, k: compressed_tensors(r, n, k, 4, 0)),
+    "int8-packed": (scheme(8, strategy="channel"),
+                    lambda r, n, k: compressed_tensors(r, n, k, 8, 0)),
+    "int8-asymmetric": (scheme(8, strategy="channel", symmetric=False, form="int-quantized"),
+                        lambda r, n, k: compressed_tensors(r, n, k, 8, 0, False, packed=False)),
+    "fp8-channel": (scheme(8, strategy="channel", kind="float", form="float-quantized"),
+                    lambda r, n, k: compressed_float(r, n, k, "channel")),
+    "fp8-tensor": (scheme(8, strategy="tensor", kind="float", form="naive-quantized"),
+                   lambda r, n, k: compressed_float(r, n, k, "tensor")),
+    "fp8-blocks": ({"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3",
+                    "weight_block_size": [32, 32]}, lambda r, n, k: blocks(r, n, k, 32)),
+    "gptq": (gptq_config(4, 32, 1, False), lambda r, n, k: gptq(r, n, k, 4, 32, 1, False)),
+    "gptq-8-v2": (gptq_config(8, 32, 2, False), lambda r, n, k: gptq(r, n, k, 8, 32, 2, False)),
+    "gptq-order": (gptq_config(4, 32, 1, True), lambda r, n, k: gptq(r, n, k, 4, 32, 1, True)),
+    "awq": ({"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm",
+             "zero_point": True}, lambda r, n, k: awq(r, n, k, 32)),
+}
+
+
+# Weights in 8 bits, and what becomes of the inputs: kind, inputs of a group (0: all), or a scale.
+RECIPES = {
+    "int8-token": (scheme(8, strategy="channel", form="int-quantized",
+                          activations=activations("token", "int")),
+                   lambda r, n, k: compressed_tensors(r, n, k, 8, 0, packed=False), ("int", 0)),
+    "fp8-token": (scheme(8, strategy="channel", kind="float", form="float-quantized",
+                         activations=activations("token")),
+                  lambda r, n, k: compressed_float(r, n, k, "channel"), ("float", 0)),
+    "fp8-group": (scheme(8, strategy="channel", kind="float", form="float-quantized",
+                         activations=activations("group", group_size=32)),
+                  lambda r, n, k: compressed_float(r, n, k, "channel"), ("float", 32)),
+    "fp8-static": (scheme(8, strategy="tensor", kind="float", form="float-quantized",
+                          activations=activations("tensor")),
+                   lambda r, n, k: static(*compressed_float(r, n, k, "tensor")), ("float", None)),
+    "fp8-blocks": ({"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3",
+                    "weight_block_size": [32, 32]}, lambda r, n, k: blocks(r, n, k, 32),
+                   ("float", 32)),
+}
+INPUT_SCALE = 0.01
+
+
+def static(tensors, weight):
+    return tensors | {"input_scale": numpy.array([INPUT_SCALE], numpy.float32)}, weight
+
+
+def rounded(x, kind, group):
+    """Inputs [tokens, k] as a recipe rounds them, by the definition, in f64."""
+    k, limit = x.shape[1], 127 if kind == "int" else 448
+    if group is None:
+        scales = numpy.full_like(x, INPUT_SCALE)
+    else:
+        size = group or k
+        pieces = [numpy.abs(x[:, i:i + size]).max(1, keepdims=True).repeat(
+            min(size, k - i), 1) for i in range(0, k, size)]
+        scales = numpy.concatenate(pieces, 1) / limit
+    q = numpy.divide(x, scales, out=numpy.zeros_like(x), where=scales > 0)
+    q = q.clip(-limit, limit)
+    if kind == "int":
+        return numpy.rint(q) * scales
+    step = numpy.maximum(2.0 ** numpy.floor(numpy.log2(numpy.abs(q) + 1e-300)), 2.0 ** -6) / 8
+    return numpy.rint(q / step) * step * scales
+
+
+def forward(c, weights, ids, recipe=None):
+    """Logits [tokens, vocabulary] of a Llama in f64; `weights` are numbers by name."""
+    weights = {name: value.astype(numpy.float64) for name, value in weights.items()}
+    heads, keys, size = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
+    tokens = len(ids)
+
+    def linear(x, path):
+        return (rounded(x, *recipe) if recipe else x) @ weights[f"{path}.weight"].T
+
+    def norm(x, path):
+        scale = numpy.sqrt((x * x).mean(-1, keepdims=True) + c["rms_norm_eps"])
+        return x / scale * weights[f"{path}.weight"]
+
+    angles = numpy.arange(tokens)[:, None] * c["rope_theta"] ** (-numpy.arange(0, size, 2) / size)
+    cos, sin = (numpy.tile(f(angles), 2)[:, None] for f in (numpy.cos, numpy.sin))
+
+    def rotate(x):
+        first, second = numpy.split(x, 2, -1)
+        return x * cos + numpy.concatenate([-second, first], -1) * sin
+
+    x = weights["model.embed_tokens.weight"][ids]
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}"
+        h = norm(x, f"{layer}.input_layernorm")
+        q, k, v = (linear(h, f"{layer}.self_attn.{name}_proj").reshape(tokens, -1, size)
+                   for name in "qkv")
+        q = rotate(q)
+        k, v = (value.repeat(heads // keys, 1) for value in (rotate(k), v))
+        scores = numpy.einsum("shd,thd->hst", q, k) / numpy.sqrt(size)
+        scores = numpy.where(numpy.tri(tokens, dtype=bool), scores, -numpy.inf)
+        scores = numpy.exp(scores - scores.max(-1, keepdims=True))
+        scores /= scores.sum(-1, keepdims=True)
+        context = numpy.einsum("hst,thd->shd", scores, v).reshape(tokens, -1)
+        x = x + linear(context, f"{layer}.self_attn.o_proj")
+        h = norm(x, f"{layer}.post_attention_layernorm")
+        gate, up = (linear(h, f"{layer}.mlp.{name}_proj") for name in ("gate", "up"))
+        x = x + linear(gate / (1 + numpy.exp(-gate)) * up, f"{layer}.mlp.down_proj")
+    return norm(x, "model.norm") @ weights["lm_head.weight"].T
+
+
+def dequantised(tensors):
+    """The numbers of what tp-quantize writes, by the names that they have in 16 bits. `tensors` is
+    name: array, bytes of e4m3 being U8."""
+    numbers = {}
+    for name, value in tensors.items():
+        path, _, part = name.rpartition(".")
+        scales = tensors.get(f"{path}.weight_scale")
+        if part in ("weight_scale", "weight_shape"):
+            continue
+        if part == "weight_packed":
+            n, k = tensors[f"{path}.weight_shape"]
+            # One of int8's is all of a row's: 8 bits where a row has 4 to a word.
+            bits = 4 if value.shape[1] * 8 < k + 8 else 8
+            shifts = numpy.arange(0, 32, bits, dtype=numpy.uint32)
+            codes = value.view(numpy.uint32)[..., None] >> shifts & ((1 << bits) - 1)
+            codes = codes.astype(numpy.int64).reshape(n, -1)[:, :k] - (1 << (bits - 1))
+            value = codes * spread(scales, -(-k // scales.shape[1]), k)
+        elif part == "weight" and scales is not None:
+            n, k = value.shape
+            value = e4m3(value) * (scales if scales.shape == (n, 1) else numpy.repeat(
+                spread(scales, 128, k), 128, 0)[:n])
+        numbers[f"{path}.weight"] = value.astype(numpy.float32)
+    return numbers
+
+
+def read(path):
+    """Name: array of a file; 16-bit floats as f32, e4m3 as bytes."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header, tensors = json.loads(data[8:8 + length]), {}
+    types = {"F32": "<f4", "I32": "<i4", "I64": "<i8", "F8_E4M3": "u1", "BF16": "<u2",
+             "F16": "<f2"}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + length + at for at in entry["data_offsets"])
+        value = numpy.frombuffer(data[begin:end], types[entry["dtype"]])
+        if entry["dtype"] == "BF16":
+            value = (value.astype(numpy.uint32) << 16).view(numpy.float32)
+        tensors[name] = value.reshape(entry["shape"])
+    return tensors
+
+
+def config(**changes):
+    return {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": "float32",
+            "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": LAYERS,
+            "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 8,
+            "hidden_act": "silu", "rms_norm_eps": 1e-5, "vocab_size": 67,
+            "max_position_embeddings": 64, "rope_theta": 10000.0,
+            "tie_word_embeddings": False} | changes
+
+
+def save(folder, config, tensors, quantization=None):
+    folder.mkdir(parents=True, exist_ok=True)
+    if quantization:
+        config = config | {"quantization_config": quantization}
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file({name: numpy.ascontiguousarray(value) for name, value in tensors.items()},
+              folder / "model.safetensors", {"format": "pt"})
+    if quantization:
+        relabel(folder / "model.safetensors", config)
+
+
+def relabel(path, config):
+    """numpy has no floats of eight bits: bytes that are weights become F8_E4M3."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + length])
+    for name, entry in header.items():
+        if name.endswith(".weight") and entry.get("dtype") == "U8":
+            entry["dtype"] = "F8_E4M3"
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length:])
+
+
+def write(folder, name, seed, skip=(), recipes=False, **changes):
+    """Writes folder/quantised and folder/plain; layers' modules whose name ends with one of `skip`
+    stay in f32. Returns the two."""
+    rng = numpy.random.default_rng(seed)
+    quantization, quantise = (FORMATS | RECIPES if recipes else FORMATS)[name][:2]
+    c = config(**changes)
+    sizes = {"hidden": c["hidden_size"], "width": c["intermediate_size"],
+             "heads": c["num_attention_heads"] * c["head_dim"],
+             "keys": c["num_key_value_heads"] * c["head_dim"]}
+    plain = {"model.embed_tokens.weight": rng.normal(size=(c["vocab_size"], sizes["hidden"])),
+             "model.norm.weight": rng.uniform(0.5, 1.5, sizes["hidden"]),
+             "lm_head.weight": rng.normal(size=(c["vocab_size"], sizes["hidden"])) / 8}
+    for i in range(c["num_hidden_layers"]):
+        for norm in ("input_layernorm", "post_attention_layernorm"):
+            plain[f"model.layers.{i}.{norm}.weight"] = rng.uniform(0.5, 1.5, sizes["hidden"])
+    plain = {key: value.astype(numpy.float32) for key, value in plain.items()}
+    quantised = dict(plain)
+    for i in range(c["num_hidden_layers"]):
+        for module, (n, k) in LINEAR.items():
+            path = f"model.layers.{i}.{module}"
+            tensors, weight = quantise(rng, sizes[n], sizes[k])
+            plain[f"{path}.weight"] = weight.astype(numpy.float32)
+            if path.endswith(tuple(skip)) if skip else False:
+                quantised[f"{path}.weight"] = weight.astype(numpy.float32)
+            else:
+                quantised |= {f"{path}.{part}": value for part, value in tensors.items()}
+    save(folder / "plain", c, plain)
+    save(folder / "quantised", c, quantised, quantization)
+    return folder / "quantised", folder / "plain"
