@@ -98,7 +98,7 @@ class LLM:
 
     Args:
         folder: the checkpoint. Text needs its tokenizer.json and the packages of
-            `pip install 'tp-mlir[text]'`; token ids need neither. Where there are both, answers to
+            `pip install './python[text]'`; token ids need neither. Where there are both, answers to
             ids end at the tokenizer's end token too, as those to text do.
         options: mesh, plan, target, context, rows, chunk, cells, memory, dtype, kv_dtype,
             generation_config, untie, ignore: as tp-compile's; backend and timeout as tp-run's.

@@ -222,10 +222,10 @@ Status Session::checkMemory(int64_t ranks) const {
                      ranks > 1 ? " ranks" : " rank",
                      " on this host; compile it for more ranks, on more hosts");
   const Generation &program = *manifest_.generation;
-  return userError(where, ": a rank needs ", needed,
-                   " bytes with its cache of ", program.cells, " tokens, for ",
+  return userError(where, ": a rank needs ", formatBytes(double(needed)),
+                   " with its cache of ", program.cells, " tokens, for ",
                    program.rows, " rows of at most ", program.context, ", and ",
-                   limit, " are there for each of ", ranks,
+                   formatBytes(double(limit)), " are there for each of ", ranks,
                    ranks > 1 ? " ranks" : " rank", " on this host; ",
                    manifest_.smallerCache(needed - limit));
 }

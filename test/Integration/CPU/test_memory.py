@@ -19,9 +19,16 @@ from tp_mlir import _tools
 
 ROWS, CONTEXT = 4096, 131072
 REFUSAL = re.compile(
-    r"tp-run: error: artifact '.*': a rank needs (\d+) bytes with its cache of (\d+) tokens, "
-    r"for (\d+) rows of at most (\d+), and (\d+) are there for each of 8 ranks on this host; "
+    r"tp-run: error: artifact '.*': a rank needs ([\d.]+ \w+) with its cache of (\d+) tokens, "
+    r"for (\d+) rows of at most (\d+), and ([\d.]+ \w+) are there for each of 8 ranks on this host; "
     r"tp-compile --cells (\d+), --rows (\d+) or --context (\d+) fits\n")
+
+
+def size(text):
+    """A number, or the bytes of a text such as 39.5 GiB."""
+    number, _, unit = text.partition(" ")
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    return float(number) * 1024**units.index(unit) if unit else int(number)
 
 
 @pytest.fixture(name="prompts")
@@ -76,7 +83,7 @@ class Large:
         assert result.returncode == 1
         found = REFUSAL.fullmatch(result.stderr)
         assert found or "none" in result.stderr
-        return found and [int(group) for group in found.groups()]
+        return found and [size(group) for group in found.groups()]
 
 
 def test_what_fits_is_told(tmp_path, prompts):
