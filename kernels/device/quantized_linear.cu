@@ -65,25 +65,6 @@ __device__ void loadEight(const char *row, int column, int width,
         column + i < shape::k() ? readNumber(row, column + i, type) : 0.0f;
 }
 
-/// The numbers of eight neighbours of a line of the weight, from element `i` of
-/// a unit on, which is column `column`.
-__device__ void dequantize(const Weight &weight, const uint4 &unit, int i,
-                           int line, int column, float (&numbers)[8]) {
-  const bool isShared = !shape::hasGroups() && shape::groupK() % 8 == 0;
-  float scale = 0, zero = 0;
-#pragma unroll
-  for (int j = 0; j < 8; ++j) {
-    if (j == 0 || !isShared) {
-      // Columns that there are not are multiplied by zeros.
-      const int64_t group =
-          findGroup(weight, line, min(column + j, shape::k() - 1));
-      scale = readScale(weight, group);
-      zero = readZero(weight, group);
-    }
-    numbers[j] = (decodeAt(unit, i + j) - zero) * scale;
-  }
-}
-
 template <int numRows>
 __device__ void multiply(const Product &call) {
   const int unitSize = isNibble() ? 32 : 16;
@@ -110,7 +91,7 @@ __device__ void multiply(const Product &call) {
 #pragma unroll
       for (int o = 0; o < kOutputs; ++o)
         dequantize(call.weight, words[o], i, min(firstLine + o, shape::n() - 1),
-                   column, w[o]);
+                   column, true, w[o]);
 #pragma unroll
       for (int r = 0; r < numRows; ++r) {
         const int64_t row = min(firstRow + r, shape::rows() - 1);

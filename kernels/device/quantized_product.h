@@ -90,13 +90,14 @@ __device__ inline int loadWidth(const void *base, int64_t bytes) {
 }
 
 /// Bytes [16 * unit, 16 * unit + 16) of a line of `bytes`, zero behind its end.
+/// Lines whose width is 16 have whole units.
 __device__ inline uint4 loadUnit(const char *line, int unit, int bytes,
                                  int width) {
   const char *from = line + 16 * unit;
   const int left = bytes - 16 * unit;
-  if (width == 16)
-    return *reinterpret_cast<const uint4 *>(from);
   uint4 words = {0, 0, 0, 0};
+  if (width == 16 && left > 0)
+    return *reinterpret_cast<const uint4 *>(from);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     if (width == 4) {
@@ -116,6 +117,28 @@ __device__ inline uint4 loadUnit(const char *line, int unit, int bytes,
 __device__ inline float decodeAt(const uint4 &unit, int i) {
   return isNibble() ? decode(unit[i / 8] >> 4 * (i % 8))
                     : decode(unit[i / 4] >> 8 * (i % 4));
+}
+
+/// The numbers of eight neighbours of a line of the weight, from element `i` of
+/// a unit on, which is column `column`; with `isScaled` false without the
+/// scales.
+__device__ inline void dequantize(const Weight &weight, const uint4 &unit,
+                                  int i, int line, int column, bool isScaled,
+                                  float (&numbers)[8]) {
+  const bool isShared = !shape::hasGroups() && shape::groupK() % 8 == 0;
+  float scale = 1, zero = 0;
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    if (j == 0 || !isShared) {
+      // Columns that there are not are multiplied by zeros.
+      const int64_t group =
+          findGroup(weight, line, min(column + j, shape::k() - 1));
+      if (isScaled)
+        scale = readScale(weight, group);
+      zero = readZero(weight, group);
+    }
+    numbers[j] = (decodeAt(unit, i + j) - zero) * scale;
+  }
 }
 
 } // namespace quantized

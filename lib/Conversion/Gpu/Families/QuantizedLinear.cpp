@@ -1,9 +1,12 @@
-//===- QuantizedLinear.cpp - Launches of quantized_linear.cu --------------===//
+//===- QuantizedLinear.cpp - Launches of products by quantised weights ----===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A block makes a few columns of up to eight rows of the result.
+// Few rows are quantized_linear.cu's, of which a block makes a few columns of
+// up to eight; more are quantized_tiles.cu's, on tensor cores. An input of f32
+// is exact there only if scales need not be multiplied before, so other groups
+// are quantized_linear.cu's whatever the rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +28,12 @@ using namespace tp;
 static constexpr int64_t blockColumns = 4, mostWarps = 8, mostRows = 8;
 /// Bytes of a row of the weight that a warp reads at once.
 static constexpr int64_t warpBytes = 512;
+/// Of a product of tensor cores.
+static constexpr int64_t sliceColumns = 16;
+/// Threads of a tile, and bytes of a row of it in shared memory.
+static constexpr int64_t tileThreads = 256, narrowPitch = 144, widePitch = 288;
+/// Blocks of which there is one for nearly each multiprocessor.
+static constexpr int64_t busyBlocks = 128;
 
 static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -68,6 +77,47 @@ static FailureOr<Epilogue> readEpilogue(nn::QuantizedLinearOp op) {
   return reader.epilogue;
 }
 
+/// quantized_linear.cu's for lines of `bytes`.
+static FamilyKernel chooseRows(int64_t rows, int64_t n, int64_t bytes) {
+  int64_t own = std::min(mostRows, int64_t(llvm::PowerOf2Ceil(uint64_t(rows))));
+  int64_t warps =
+      std::min(mostWarps, int64_t(llvm::divideCeil(bytes, warpBytes)));
+  return {"",
+          "quantized_linear",
+          "quantized_linear_" + std::to_string(own),
+          {{int64_t(llvm::divideCeil(n, blockColumns)),
+            int64_t(llvm::divideCeil(rows, mostRows)), 1},
+           {32 * warps, 1, 1}}};
+}
+
+/// quantized_tiles.cu's: the largest tiles that keep a card busy, and of which
+/// no rows are empty.
+static FamilyKernel chooseTiles(int64_t rows, int64_t n, bool isWide) {
+  struct {
+    int64_t rows, lines;
+  } tiles[] = {{128, 128}, {64, 128}, {64, 32}, {32, 32}}, own = tiles[3];
+  auto countBlocks = [&](auto tile) {
+    return llvm::divideCeil(rows, tile.rows) * llvm::divideCeil(n, tile.lines);
+  };
+  for (auto tile : tiles) {
+    // Wide rows of a large tile have no room in shared memory.
+    if ((isWide && tile.rows > 64) || tile.rows >= 2 * rows ||
+        countBlocks(tile) < busyBlocks)
+      continue;
+    own = tile;
+    break;
+  }
+  int64_t pitch = isWide ? widePitch : narrowPitch;
+  Launch launch{{int64_t(llvm::divideCeil(n, own.lines)),
+                 int64_t(llvm::divideCeil(rows, own.rows)), 1},
+                {tileThreads, 1, 1}};
+  launch.sharedBytes = 2 * (own.rows * pitch + own.lines * narrowPitch);
+  return {"", "quantized_tiles",
+          "quantized_tiles_" + std::to_string(own.rows) + "_" +
+              std::to_string(own.lines),
+          launch};
+}
+
 FailureOr<FamilyChoice> tp::chooseQuantizedLinear(Operation *operation) {
   auto op = cast<nn::QuantizedLinearOp>(operation);
   FailureOr<Epilogue> epilogue = readEpilogue(op);
@@ -99,10 +149,11 @@ FailureOr<FamilyChoice> tp::chooseQuantizedLinear(Operation *operation) {
     return op.emitOpError("expected 1 or more rows, and no more than a grid "
                           "has room for, got ")
            << input << " and " << result;
-  int64_t rowsOfBlock =
-      std::min(mostRows, int64_t(llvm::PowerOf2Ceil(uint64_t(rows))));
-  int64_t warps = std::min(
-      mostWarps, int64_t(llvm::divideCeil(values.getDimSize(1), warpBytes)));
+  bool isWide = input.getElementType().isF32();
+  // Groups that tensor cores add up before they are scaled.
+  bool hasLateScales = !op.getGroups() && op.getGroup()[1] % sliceColumns == 0;
+  bool hasTiles = rows > mostRows && (!isWide || hasLateScales);
+  int64_t numParts = !isWide ? 1 : result.getElementType().isF32() ? 3 : 2;
   return FamilyChoice{
       {{"element", getElementNumber(op.getElement())},
        {"scaleType", getTypeNumber(typeOf(op.getScales()).getElementType())},
@@ -119,12 +170,11 @@ FailureOr<FamilyChoice> tp::chooseQuantizedLinear(Operation *operation) {
        {"hasGroups", op.getGroups() != nullptr},
        {"hasBias", op.getBias() != nullptr},
        {"hasResidual", epilogue->residual != nullptr},
-       {"activation", activation}},
-      {{"",
-        "quantized_linear",
-        "quantized_linear_" + std::to_string(rowsOfBlock),
-        {{int64_t(llvm::divideCeil(n, blockColumns)), parts, 1},
-         {32 * warps, 1, 1}}}},
+       {"activation", activation},
+       {"lateScales", hasLateScales},
+       {"parts", numParts}},
+      {hasTiles ? chooseTiles(rows, n, isWide)
+                : chooseRows(rows, n, values.getDimSize(1))},
       /*scratchBytes=*/0,
       {{"scale", epilogue->scale}}};
 }
