@@ -152,7 +152,8 @@ FailureOr<FamilyChoice> tp::chooseQuantizedLinear(Operation *operation) {
   bool isWide = input.getElementType().isF32();
   // Groups that tensor cores add up before they are scaled.
   bool hasLateScales = !op.getGroups() && op.getGroup()[1] % sliceColumns == 0;
-  bool hasTiles = rows > mostRows && (!isWide || hasLateScales);
+  bool isRounded = !isWide && !result.getElementType().isF32();
+  bool hasTiles = rows > mostRows && (isRounded || hasLateScales);
   int64_t numParts = !isWide ? 1 : result.getElementType().isF32() ? 3 : 2;
   return FamilyChoice{
       {{"element", getElementNumber(op.getElement())},
