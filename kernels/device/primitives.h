@@ -115,6 +115,34 @@ __device__ inline unsigned ballot(bool condition) {
   return __nvvm_vote_ballot_sync(-1, condition);
 }
 
+/// d += a b for 16 rows, 8 columns and 16 products, by a whole warp, in f32.
+/// With r = lane / 4 and c = 2 (lane % 4), d has (r, c), (r, c + 1), (r + 8, c)
+/// and (r + 8, c + 1); a pairs of elements from (r, c), (r + 8, c), (r, c + 8)
+/// and (r + 8, c + 8) on; b those of column r from row c and c + 8 on.
+TP_PRIMITIVE void tp_mma_bf16(float *d, const uint32_t *a, uint32_t b0,
+                              uint32_t b1);
+TP_PRIMITIVE void tp_mma_f16(float *d, const uint32_t *a, uint32_t b0,
+                             uint32_t b1);
+
+/// Two numbers rounded to nearest, ties to even; `low` in the lower half.
+__device__ inline uint32_t packBf16(float low, float high) {
+  return __builtin_bit_cast(uint32_t, __nvvm_ff2bf16x2_rn(high, low));
+}
+__device__ inline uint32_t packF16(float low, float high) {
+  return __builtin_bit_cast(uint32_t, __nvvm_ff2f16x2_rn(high, low));
+}
+
+/// Starts the copy of 16 bytes from global to shared memory; a group of such
+/// copies is what a thread has started since the one before.
+__device__ inline void startCopy(char *to, const char *from) {
+  __nvvm_cp_async_cg_shared_global_16(
+      (__attribute__((address_space(3))) void *)to,
+      (const __attribute__((address_space(1))) void *)from);
+}
+__device__ inline void endCopies() { __nvvm_cp_async_commit_group(); }
+/// Waits for all copies that the thread has started.
+__device__ inline void waitForCopies() { __nvvm_cp_async_wait_all(); }
+
 /// Adds to a number in shared memory that other threads of the block add to;
 /// returns what it was.
 __device__ inline int addShared(int *place, int value) {

@@ -155,3 +155,39 @@ bool tp::isRelu(Operation *op, Value x) {
   Value below = isGreater ? select.getFalseValue() : select.getTrueValue();
   return above == x && isZero(below);
 }
+
+EpilogueReader::EpilogueReader(LibraryOpInterface op, const EpilogueSet &known)
+    : last(op->getResult(0)), knowsScale(known.scale) {
+  std::optional<EpilogueSet> joins = op.getEpilogues(known);
+  canScale = joins && joins->scale;
+}
+
+LogicalResult EpilogueReader::add(Operation *op) {
+  auto next = step;
+  if (!llvm::is_contained(op->getOperands(), last))
+    return op->emitOpError("expected to read what a GEMM computed before it");
+  if (StringRef name = matchActivation(op, last); !name.empty()) {
+    epilogue.activation = name;
+    next = Activated;
+  } else if (std::optional<Scale> scale = matchScale(op, last)) {
+    if (!canScale)
+      return op->emitOpError("scales a GEMM: expected one ")
+             << (knowsScale ? "without a bias" : "of a target that scales");
+    epilogue.scale = scale->multiplier;
+    next = Scaled;
+  } else if (isa<arith::AddFOp>(op) &&
+             llvm::any_of(op->getOperands(), llvm::IsaPred<BlockArgument>)) {
+    epilogue.residual = isa<BlockArgument>(op->getOperand(0))
+                            ? op->getOperand(0)
+                            : op->getOperand(1);
+    next = Added;
+  } else {
+    return op->emitOpError("is not known in a GEMM");
+  }
+  if (next <= step)
+    return op->emitOpError("expected scale, activation and sum of a GEMM in "
+                           "this order, each at most once");
+  step = next;
+  last = op->getResult(0);
+  return success();
+}

@@ -276,10 +276,15 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
     function.walk([&](LibraryOpInterface op) { ops.push_back(op); });
     for (LibraryOpInterface op : ops) {
       std::optional<EpilogueSet> epilogues = op.getEpilogues(known);
-      if (!epilogues || countRows(op) <= mostRowsWithoutGemm)
+      if (!epilogues)
         continue;
-      if (!target->getTraits().mixesTypes)
-        unifyTypes(op);
+      // What the target has kernels for takes any rows and types.
+      if (target->getKernelPass(op.getLibraryCall({}).name).empty()) {
+        if (countRows(op) <= mostRowsWithoutGemm)
+          continue;
+        if (!target->getTraits().mixesTypes)
+          unifyTypes(op);
+      }
       Group group{op};
       Value value = op->getResult(0);
       if (epilogues->scale)

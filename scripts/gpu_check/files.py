@@ -60,7 +60,7 @@ def torch_bytes(torch, value):
 
 def write_torch(path, torch, values):
     kinds = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16",
-             torch.int64: "I64"}
+             torch.int64: "I64", torch.int8: "I8"}
     write_safetensors(path, {name: (kinds[v.dtype], v.shape, torch_bytes(torch, v))
                              for name, v in values.items()})
 

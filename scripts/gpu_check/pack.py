@@ -28,6 +28,7 @@ import time
 from . import programs
 from .files import read_safetensors, write_safetensors
 from .generation import context_of, texts_of
+from .quantised import FORMATS, quantization
 from .shapes import facts_of
 
 LIMIT = 60 << 20
@@ -349,6 +350,30 @@ class Packer:
                       "texts": texts, "new": new, "chunk": chunk, "context": context},
                      *steps(self.root.parent / "llama", "bf16", rows, chunk, context))
 
+    def quantised(self):
+        """Llama-3-8B's shape in formats of fewer bits, and in bf16 with the same options."""
+        config = json.loads((self.root / "inputs" / "llama.json").read_text())
+        chunk, new, texts = 512, 96, [(1, 2048), (8, 512), (16, 512), (64, 512)]
+        if self.options.few:
+            chunk, new, texts = 4, 6, [(1, 16)]
+        rows, context = max(batch for batch, _ in texts), max(n for _, n in texts) + new
+        tokens = self.llama["tokens"]["prefill"]
+        for name in ("bf16", *FORMATS):
+            folder = f"quantised/{name}"
+            (self.root / folder).mkdir(parents=True)
+            what = {} if name == "bf16" else {"quantization_config": quantization(
+                name, 16 if self.options.few else 128)}
+            (self.root / folder / "config.json").write_text(json.dumps(config | what, indent=1))
+            common = ["--mesh", "tp=1", "--dtype", "bf16"]
+            self.compile({"kind": "quantised steps", "name": f"llama, {name}, steps", "degree": 1,
+                          "format": name, "folder": folder, "texts": texts, "new": new,
+                          "chunk": chunk, "context": context},
+                         self.root / folder, *common, "--seq", chunk, "--generate", "--rows", rows,
+                         "--chunk", chunk, "--context", context)
+            self.compile({"kind": "quantised prompt", "name": f"llama, {name}, prompt",
+                          "degree": 1, "format": name, "tokens": tokens},
+                         self.root / folder, *common, "--seq", tokens, "--logits", "last")
+
     def finish(self):
         shutil.copy(pathlib.Path(__file__).parent.parent / "gpu-check", self.root)
         shutil.copytree(pathlib.Path(__file__).parent, self.root / "gpu_check",
@@ -411,6 +436,8 @@ def pack(options, source):
         packer.benchmarks()
         packer.training()
         packer.generation()
+        if not (options.few and options.emulator):
+            packer.quantised()
         if not options.few:
             packer.minilm()
         packer.compile_all()

@@ -232,6 +232,38 @@ def gemm(p, i, shape, t):
         p.output(f"{name}{i}", f"%{name}{i}", (rows, n), t)
 
 
+# rows, n, k, element of the weight, rows and columns of a group (0: all): few rows and more than
+# tensor cores have tiles for, a real model's, and what no vector divides.
+QUANTIZED = [(1, 512, 1024, "i4", 1, 128), (8, 4096, 512, "f8E4M3FN", 128, 128),
+             (3, 65, 99, "i8", 1, 0), (40, 130, 160, "i4", 1, 32), (17, 99, 67, "i4", 1, 20),
+             (96, 256, 192, "f8E4M3FN", 1, 0), (512, 4096, 256, "i4", 1, 128),
+             (2048, 1280, 128, "f8E4M3FN", 128, 128)]
+
+
+def quantized_linear(p, i, shape, t):
+    rows, n, k, element, group_n, group_k = shape
+    groups = (-(-n // group_n) if group_n else 1, -(-k // group_k) if group_k else 1)
+    line = (k + 1) // 2 if element == "i4" else k
+    x = p.input(f"x{i}", (rows, k), t)
+    w, s = p.input(f"w{i}", (n, line), "i8"), p.input(f"s{i}", groups, "f32")
+    p.add(f"%y{i} = nn.quantized_linear {x}, {w}, {s} {{element = {element}, "
+          f"group = array<i64: {group_n}, {group_k}>}} : ({tensor((rows, k), t)}, "
+          f"{tensor((n, line), 'i8')}, {tensor(groups, 'f32')}) -> {tensor((rows, n), t)}")
+    p.output(f"y{i}", f"%y{i}", (rows, n), t)
+
+
+def dequantized(torch, values, scales, shape):
+    """The numbers that a weight stands for: four bits two to a byte, the first in the low ones."""
+    _, n, k, element, group_n, group_k = shape
+    if element == "i4":
+        low = values.to(torch.int32) & 255
+        values = torch.stack([(low & 15 ^ 8) - 8, (low >> 4 ^ 8) - 8], -1).reshape(n, -1)[:, :k]
+    elif element == "f8E4M3FN":
+        values = values.view(torch.float8_e4m3fn)
+    spread = scales.repeat_interleave(group_n or n, 0)[:n]
+    return values.float() * spread.repeat_interleave(group_k or k, 1)[:, :k]
+
+
 KERNELS = {
     "residual_rms_norm": (residual_rms_norm, ROWS),
     "layer_norm": (layer_norm, ROWS),
@@ -244,6 +276,7 @@ KERNELS = {
     "rotary": (rotary, HEADS),
     "attention": (attention, range(len(ATTENTIONS))),
     "gemm": (gemm, PRODUCTS),
+    "quantized_linear": (quantized_linear, QUANTIZED),
 }
 TYPES = ("f32", "bf16", "f16")
 
@@ -314,6 +347,9 @@ def reference(kernel, torch, values, i, shape, made=None):
                 f"scaled{i}": y["scaled"] * factor, f"sum{i}": y["sum"] * factor + get("r"),
                 f"both{i}": (y["both"] * factor).relu(),
                 f"kept{i}": torch.ones_like(y["relu"])}
+    if kernel == "quantized_linear":
+        weight = dequantized(torch, values[f"w{i}"], values[f"s{i}"], shape)
+        return {f"y{i}": get("x") @ weight.T}
     assert kernel == "attention"
     a = ATTENTIONS[shape]
     q, k, v = (get(n).transpose(1, 2) for n in "qkv")
@@ -345,6 +381,10 @@ def random_inputs(inputs, torch, device, seed=1):
             values[name] = (at < length).long()
         elif name.startswith("nan"):
             values[name] = torch.full(shape, float("nan"), device=device).to(types[element])
+        elif element == "i8":  # bytes that are numbers as floats, too
+            half, sign = (torch.randint(0, end, shape, generator=generator, device=device)
+                          for end in (120, 2))
+            values[name] = (half - 128 * sign).to(torch.int8)
         elif element == "i64":
             values[name] = torch.randint(0, 75, shape, generator=generator, device=device)
         else:

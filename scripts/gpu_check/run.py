@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 
-from . import benchmarks, correctness, figures, first, generation, sanitize, training
+from . import benchmarks, correctness, figures, first, generation, quantised, sanitize, training
 from .files import Pack, end_with_parent, execute
 
 # Name, function, seconds: the unproven first, then what is right, then speed.
@@ -40,6 +40,7 @@ WAVES = [
     [("lost rank", correctness.lost_rank, 50)],
     [("prefill of Llama-3-8B", benchmarks.prefill, 90)],
     [("generation of Llama-3-8B", generation.speed, 90)],
+    [("quantised Llama-3-8B", quantised.speed, 120)],
     [("training step", training.step, 90)],
     [("row kernels", benchmarks.rows, 70)],
     [("launch overhead", benchmarks.launch, 40)],

@@ -14,6 +14,7 @@
 #define TP_SCHEDULE_EPILOGUE_H
 
 #include "mlir/IR/Operation.h"
+#include "tp/Interfaces/LibraryInterface.h"
 #include "llvm/ADT/APFloat.h"
 #include <optional>
 
@@ -45,6 +46,25 @@ llvm::StringRef matchActivation(mlir::Operation *op, mlir::Value x);
 /// whatever the sign of a zero. It is a maximum, or a comparison and a select,
 /// on tensors or in the body of linalg.
 bool isRelu(mlir::Operation *op, mlir::Value x);
+
+/// Reads what the function of a GEMM does to the results of its library's
+/// operations, one operation after the other.
+class EpilogueReader {
+public:
+  /// `known` is what the target's library does.
+  EpilogueReader(LibraryOpInterface op, const EpilogueSet &known);
+  /// Adds `next`, which reads what was computed last. Emits an error if it is
+  /// not known there, or not in this place.
+  mlir::LogicalResult add(mlir::Operation *next);
+
+  Epilogue epilogue;
+  /// The result of what was added last.
+  mlir::Value last;
+
+private:
+  bool canScale, knowsScale;
+  enum { Product, Scaled, Activated, Added } step = Product;
+};
 
 } // namespace tp
 

@@ -31,6 +31,7 @@ ArrayRef<KernelFamily> tp::getKernelFamilies() {
   static constexpr KernelFamily families[] = {
       TP_FAMILY(cache_write, chooseCacheWrite),
       TP_FAMILY(embedding_backward, chooseEmbeddingBackward),
+      TP_FAMILY(quantized_gemm, chooseQuantizedLinear),
       TP_FAMILY(sample_records, chooseSampleRecords),
       TP_FAMILY(sample_pick, chooseSamplePick),
   };
@@ -71,6 +72,8 @@ DictionaryAttr Binder::getShape(const FamilyChoice &choice) {
   NamedAttrList shape;
   for (auto [name, value] : choice.shape)
     shape.append(name, builder.getI64IntegerAttr(value));
+  for (auto [name, value] : choice.factors)
+    shape.append(name, builder.getF32FloatAttr(value));
   return shape.getDictionary(builder.getContext());
 }
 

@@ -39,47 +39,13 @@ SmallVector<Value> LibrarySite::getOperands() const {
   return operands;
 }
 
-/// One operation of an epilogue, which reads `value`.
-static LogicalResult readEpilogue(Operation *op, Value value,
-                                  const EpilogueSet &known, LibrarySite &site,
-                                  unsigned &step) {
-  enum { Scaled = 1, Activated, Added } next;
-  Epilogue &epilogue = site.use.epilogue;
-  if (!llvm::is_contained(op->getOperands(), value))
-    return op->emitOpError("expected to read what a GEMM computed before it");
-  if (StringRef name = matchActivation(op, value); !name.empty()) {
-    epilogue.activation = name;
-    next = Activated;
-  } else if (std::optional<Scale> scale = matchScale(op, value)) {
-    std::optional<EpilogueSet> joins = site.op.getEpilogues(known);
-    if (!joins || !joins->scale)
-      return op->emitOpError("scales a GEMM: expected one ")
-             << (known.scale ? "without a bias" : "of a target that scales");
-    epilogue.scale = scale->multiplier;
-    next = Scaled;
-  } else if (isa<arith::AddFOp>(op) &&
-             llvm::any_of(op->getOperands(), llvm::IsaPred<BlockArgument>)) {
-    epilogue.residual = isa<BlockArgument>(op->getOperand(0))
-                            ? op->getOperand(0)
-                            : op->getOperand(1);
-    next = Added;
-  } else {
-    return op->emitOpError("is not known in a GEMM");
-  }
-  if (next <= step)
-    return op->emitOpError("expected scale, activation and sum of a GEMM in "
-                           "this order, each at most once");
-  step = next;
-  return success();
-}
-
 /// Reads the body of a GEMM: library's operations, each with what is done to
 /// its result. The order in which a library does it is fixed.
 static LogicalResult readBody(func::CallOp call, const EpilogueSet &known,
                               SmallVectorImpl<LibrarySite> &sites) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
-  unsigned step = 0;
+  std::optional<EpilogueReader> reader;
   Block &body = callee.getBody().front();
   for (Operation &op : body.without_terminator()) {
     if (isa<arith::ConstantOp>(op))
@@ -88,15 +54,15 @@ static LogicalResult readBody(func::CallOp call, const EpilogueSet &known,
       if (!llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>))
         return op.emitOpError("expected to read arguments of its GEMM alone");
       sites.push_back({library, call});
-      step = 0;
+      reader.emplace(library, known);
     } else if (sites.empty()) {
       return op.emitOpError("expected an operation with a library form "
                             "first in a GEMM");
-    } else if (failed(readEpilogue(&op, sites.back().last, known, sites.back(),
-                                   step))) {
+    } else if (failed(reader->add(&op))) {
       return failure();
     }
-    sites.back().last = op.getResult(0);
+    sites.back().use.epilogue = reader->epilogue;
+    sites.back().last = reader->last;
   }
   if (sites.empty())
     return callee.emitOpError("expected an operation with a library form in a "

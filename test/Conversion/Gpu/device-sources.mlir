@@ -40,9 +40,32 @@ func.func @embed(%ids: tensor<16xi64>, %dx: tensor<16x64xf32>, %old: tensor<100x
 // CHECK: bar{{(rier)?}}.{{(cta.)?}}sync
 // CHECK: {{atom|red}}.{{.*}}shared{{.*}}add.{{[su]}}32
 // CHECK-LABEL: .entry sample_pick_0(
-// CHECK: .file 1 "kernels/device/
 func.func @sample(%logits: tensor<4x131xf32>, %blocks: tensor<3xi32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %x: tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>) {
   %0 = nn.sample_records %logits, %blocks, %positions, %seed, %x {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
   %token, %logprob = nn.sample_pick %0, %positions, %seed, %x, %positions, %x, %x : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
   return %token, %logprob : tensor<4xi32>, tensor<4xf32>
+}
+
+// Formats are bound: a row reads its weight 16 bytes at a time and multiplies in f32.
+// CHECK-LABEL: .entry quantized_gemm_0(
+// CHECK-NOT: call
+// CHECK: ld.global{{.*}}.v4.b32
+// CHECK: fma.rn.f32
+// CHECK: shfl.sync.bfly
+// CHECK: bar{{(rier)?}}.{{(cta.)?}}sync
+func.func @row(%x: tensor<1x512xbf16>, %w: tensor<64x256xi8>, %s: tensor<64x4xf16>) -> tensor<1x64xbf16> {
+  %0 = nn.quantized_linear %x, %w, %s {element = i4, group = array<i64: 1, 128>} : (tensor<1x512xbf16>, tensor<64x256xi8>, tensor<64x4xf16>) -> tensor<1x64xbf16>
+  return %0 : tensor<1x64xbf16>
+}
+
+// Many rows are copied while tensor cores multiply those before.
+// CHECK-LABEL: .entry quantized_gemm_1(
+// CHECK-NOT: call
+// CHECK: cp.async.cg.shared.global
+// CHECK: cp.async.wait_all
+// CHECK: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// CHECK: .file 1 "kernels/device/
+func.func @rows(%x: tensor<64x512xbf16>, %w: tensor<64x512xi8>, %s: tensor<64x1xf32>) -> tensor<64x64xbf16> {
+  %0 = nn.quantized_linear %x, %w, %s {element = f8E4M3FN, group = array<i64: 1, 0>} : (tensor<64x512xbf16>, tensor<64x512xi8>, tensor<64x1xf32>) -> tensor<64x64xbf16>
+  return %0 : tensor<64x64xbf16>
 }

@@ -11,12 +11,14 @@
 
 #include "Record.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Conversion/Kernels/Kernels.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Interpreter/Distribute.h"
 #include "tp/Interpreter/Parameters.h"
 #include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/Epilogue.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
 #include "tp/Support/Bytes.h"
@@ -149,6 +151,14 @@ static func::FuncOp makeFunction(ModuleOp module, Operation *op) {
   return function;
 }
 
+/// The operation of a product's function that the target has kernels for.
+static LibraryOpInterface findOwnKernels(func::FuncOp function) {
+  for (auto op : function.getOps<LibraryOpInterface>())
+    if (op->hasAttr(kernelAttrName))
+      return op;
+  return {};
+}
+
 namespace {
 /// Values for what a kernel never sees: products and the weights in them.
 class StandIns {
@@ -188,9 +198,9 @@ private:
     auto call = dyn_cast<func::CallOp>(op);
     if (!call)
       return false;
-    auto kind = module.lookupSymbol<func::FuncOp>(call.getCallee())
-                    ->getAttrOfType<StringAttr>(kernelAttrName);
-    return kind && kind.getValue() == "gemm";
+    auto function = module.lookupSymbol<func::FuncOp>(call.getCallee());
+    auto kind = function->getAttrOfType<StringAttr>(kernelAttrName);
+    return kind && kind.getValue() == "gemm" && !findOwnKernels(function);
   }
 
   /// Uniform with variance 1, the same on all ranks.
@@ -240,14 +250,17 @@ public:
       auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
       auto kind = kernel->getAttrOfType<StringAttr>(kernelAttrName);
       if (kind && kind.getValue() == "rows")
-        return record(op, call.getCallee(), kernel, iterations);
-    } else if (isa<LibraryOpInterface>(op)) {
+        return record(op, call.getCallee(), kernel, {}, iterations);
+      if (LibraryOpInterface product = findOwnKernels(kernel))
+        return record(op, getKernels(product).front(), kernel, product,
+                      iterations);
+    } else if (auto library = dyn_cast<LibraryOpInterface>(op)) {
       auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName);
       if (!kernel)
         return op->emitOpError("names no kernel");
       func::FuncOp function = makeFunction(module, op);
       LogicalResult result =
-          record(op, kernel.getValue(), function, iterations);
+          record(op, kernel.getValue(), function, library, iterations);
       function.erase();
       return result;
     }
@@ -336,7 +349,31 @@ private:
     return replaced;
   }
 
+  /// Where and how `library`, which is `op` or in the function that it calls,
+  /// has its operands and results.
+  static LogicalResult addLibrary(KernelCall &call, Operation *op,
+                                  func::FuncOp function,
+                                  LibraryOpInterface library) {
+    call.library = library;
+    for (StringRef name : ArrayRef(getKernels(library)).drop_front())
+      call.then.push_back(name.str());
+    call.resultValues = llvm::to_vector_of<Value>(library->getResults());
+    if (library == op) {
+      call.operandValues = llvm::to_vector(library->getOperands());
+      return success();
+    }
+    call.operandValues = llvm::to_vector_of<Value>(function.getArguments());
+    EpilogueReader reader(library, {/*scale=*/true, /*residual=*/true, {}});
+    for (Operation &next : function.getBody().front().without_terminator())
+      if (&next != library && !isa<arith::ConstantOp>(next) &&
+          failed(reader.add(&next)))
+        return failure();
+    call.use.epilogue = reader.epilogue;
+    return success();
+  }
+
   LogicalResult record(Operation *op, StringRef kernel, func::FuncOp function,
+                       LibraryOpInterface library,
                        ArrayRef<int64_t> iterations) {
     SmallVector<int64_t> ranks{0};
     if (numRanks > 1)
@@ -344,13 +381,12 @@ private:
     for (int64_t rank : ranks) {
       KernelCall call;
       call.kernel = kernel.str();
-      call.library = dyn_cast<LibraryOpInterface>(op);
-      Operation *owner = call.library ? op : function.getOperation();
+      if (library && failed(addLibrary(call, op, function, library)))
+        return failure();
+      Operation *owner =
+          library ? library.getOperation() : function.getOperation();
       if (auto scratch = owner->getAttrOfType<IntegerAttr>("tp.scratch_bytes"))
         call.scratchBytes = scratch.getInt();
-      if (call.library)
-        for (StringRef name : ArrayRef(getKernels(op)).drop_front())
-          call.then.push_back(name.str());
       call.rank = rank;
       for (Value operand : op->getOperands()) {
         auto found = values.find(operand);

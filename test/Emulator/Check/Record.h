@@ -32,6 +32,10 @@ struct KernelCall {
   std::string kernel;
   /// The operation that the kernel is for, if it is a library's.
   mutable LibraryOpInterface library;
+  /// What its operands and results are there, and what is done to its result:
+  /// it may stand in a function with that.
+  llvm::SmallVector<mlir::Value> operandValues, resultValues;
+  LibraryUse use = {};
   /// Those that run behind it with the same arguments.
   llvm::SmallVector<std::string> then;
   bool launches(llvm::StringRef name) const {

@@ -379,7 +379,7 @@ Outcome tp::emulator::runLibrary(const TpEmulator *emulator,
         operand && inPlace)
       replaced[operand->get()] = result;
   for (auto [value, operand, offset] :
-       llvm::zip(op->getOperands(), call.operands, call.operandOffsets)) {
+       llvm::zip(call.operandValues, call.operands, call.operandOffsets)) {
     Allocation &place = arguments.allocate(getBytes(operand), offset);
     write(place.base, operand);
     places[value] = place.base;
@@ -389,17 +389,18 @@ Outcome tp::emulator::runLibrary(const TpEmulator *emulator,
       given.push_back({&place, std::string(place.base, place.bytes)});
   }
   for (auto [value, result, offset] :
-       llvm::zip(op->getResults(), call.results, call.resultOffsets))
+       llvm::zip(call.resultValues, call.results, call.resultOffsets))
     if (!places.count(value))
       places[value] = arguments.allocate(getBytes(result.tensor), offset).base;
-  for (const LibraryArgument &argument : op.getLibraryCall({}).arguments) {
+  for (const LibraryArgument &argument :
+       op.getLibraryCall(call.use).arguments) {
     if (auto *number = std::get_if<int64_t>(&argument))
       arguments.add(uint64_t(*number));
     else
       arguments.add(places.lookup(std::get<LibraryAddress>(argument).value));
   }
   Outcome outcome = launchAll(emulator, launches, call, arguments, seed);
-  for (auto [i, value] : llvm::enumerate(op->getResults()))
+  for (auto [i, value] : llvm::enumerate(call.resultValues))
     compareAll(outcome, call, i, places.lookup(value));
   checkUnchanged(outcome, call, given);
   return outcome;

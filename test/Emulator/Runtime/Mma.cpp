@@ -95,3 +95,23 @@ TP_MMA(m16n8k16_row_col_bf16, 16, widenBf16)
 TP_MMA(m16n8k16_row_col_f32_f32, 16, widenF16)
 TP_MMA(m16n8k8_row_col_bf16, 8, widenBf16)
 TP_MMA(m16n8k8_row_col_f32_f32, 8, widenF16)
+
+/// Accumulators and a are arrays of the thread.
+template <float (*widen)(uint16_t)>
+static void accumulate(const char *name, uint64_t *in, Site site) {
+  auto *d = get<float *>(in[0]);
+  auto *a = get<const uint32_t *>(in[1]);
+  uint64_t operands[10] = {}, sums[4] = {};
+  for (int i = 0; i < 4; ++i) {
+    put(operands[i], a[i]);
+    put(operands[6 + i], d[i]);
+  }
+  operands[4] = in[2];
+  operands[5] = in[3];
+  current->meet(name, ~0u, operands, sums, site, true, multiply<16, widen>);
+  for (int i = 0; i < 4; ++i)
+    d[i] = get<float>(sums[i]);
+}
+
+TP_EMULATE(tp_mma_bf16) { accumulate<widenBf16>("tp_mma_bf16", in, site); }
+TP_EMULATE(tp_mma_f16) { accumulate<widenF16>("tp_mma_f16", in, site); }

@@ -37,6 +37,8 @@ struct FamilyChoice {
   llvm::SmallVector<FamilyKernel, 0> kernels;
   /// What the largest of all images needs.
   int64_t scratchBytes = 0;
+  /// Those that are f32.
+  llvm::SmallVector<std::pair<llvm::StringLiteral, float>> factors = {};
 };
 
 struct KernelFamily {
@@ -56,6 +58,7 @@ inline constexpr int64_t gridLimit = 65535;
 
 mlir::FailureOr<FamilyChoice> chooseCacheWrite(mlir::Operation *op);
 mlir::FailureOr<FamilyChoice> chooseEmbeddingBackward(mlir::Operation *op);
+mlir::FailureOr<FamilyChoice> chooseQuantizedLinear(mlir::Operation *op);
 mlir::FailureOr<FamilyChoice> chooseSampleRecords(mlir::Operation *op);
 mlir::FailureOr<FamilyChoice> chooseSamplePick(mlir::Operation *op);
 
