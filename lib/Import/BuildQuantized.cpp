@@ -333,7 +333,8 @@ Value ModelBuilder::roundInput(StringRef path, Value x,
                                ArrayRef<Spelling> spellings,
                                ArrayRef<int64_t> shape) {
   auto [scheme, read] = findQuantized(spellings, shape);
-  if (!scheme || !scheme->activations || floatActivations)
+  if (!scheme || !scheme->activations || floatActivations ||
+      scheme->activations->staysFloat)
     return x;
   const ActivationScheme &how = *scheme->activations;
   Location loc = at(path);
@@ -366,8 +367,10 @@ Value ModelBuilder::roundInput(StringRef path, Value x,
     group.back() = isWhole ? 0 : how.group;
     scaleShape.back() = isWhole ? 1 : int64_t(llvm::divideCeil(k, how.group));
     scales = nn::ActivationScalesOp::create(
-        builder, loc, RankedTensorType::get(scaleShape, builder.getF32Type()),
-        x, element, group.back(), FloatAttr());
+        builder, loc,
+        RankedTensorType::get(scaleShape, builder.getF32Type()), x, element,
+        group.back(),
+        how.bound ? builder.getF64FloatAttr(how.bound) : FloatAttr());
   }
   Value values = nn::QuantizeOp::create(
       builder, loc, RankedTensorType::get(sizes, element), x, scales,

@@ -15,6 +15,7 @@
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/Endian.h"
 
 using namespace mlir;
@@ -90,6 +91,13 @@ LogicalResult settleQuantization(Location loc, ModelConfig &config,
     return success();
   }
   const std::string &method = config.quantization->method;
+  if (!config.quantization->cacheScheme.empty())
+    emitRemark(loc) << "keys and values are not quantised (the recipe: "
+                    << config.quantization->cacheScheme
+                    << "): the cache has the type of --kv-dtype, and scales of "
+                       "keys and values are not read";
+  if (config.quantization->groups.empty())
+    return success();
   if (options.train)
     return emitError(loc)
            << "--train: the weights of this checkpoint are quantised ("
@@ -110,9 +118,9 @@ LogicalResult settleQuantization(Location loc, ModelConfig &config,
              << "; --activations float leaves activations as they are, which "
                 "rounds less than the checkpoint's recipe does";
   }
-  if (recipe && options.floatActivations)
-    emitRemark(loc) << "--activations float: activations are not quantised "
-                       "(the recipe: "
+  if (recipe && (options.floatActivations || recipe->staysFloat))
+    emitRemark(loc) << (options.floatActivations ? "--activations float: " : "")
+                    << "activations are not quantised (the recipe: "
                     << recipe->text << ")";
   else if (recipe && config.experts)
     emitRemark(loc) << "activations inside of experts are not quantised (the "
@@ -161,6 +169,32 @@ static LogicalResult checkOrder(Location loc, const Checkpoint &checkpoint,
   return success();
 }
 
+/// `activation_scale_ub` of the config holds for all layers, whose own tensors
+/// say it again.
+static LogicalResult checkBounds(Location loc, const Checkpoint &checkpoint,
+                                 double bound) {
+  for (const auto &entry : checkpoint.getTensors()) {
+    const CheckpointTensor &tensor = entry.second;
+    if (!entry.first().ends_with(".input_scale_ub") || tensor.dtype != "F32")
+      continue;
+    FailureOr<std::string> bytes =
+        readAll(loc, checkpoint, entry.first(), tensor);
+    if (failed(bytes))
+      return failure();
+    float got = bytes->size() == 4
+                    ? llvm::bit_cast<float>(
+                          llvm::support::endian::read32le(bytes->data()))
+                    : float(bound);
+    if (got != float(bound))
+      return emitError(loc)
+             << checkpoint.getDirectory() << "/" << tensor.file << ": tensor "
+             << quoted(entry.first()) << ": expected " << bound
+             << ", which is activation_scale_ub of quantization_config, got "
+             << got;
+  }
+  return success();
+}
+
 /// The name with a star for each number.
 static std::string patternOf(StringRef name) {
   SmallVector<std::string> parts;
@@ -198,20 +232,34 @@ getUnreadQuantized(Location loc, const ModelConfig &config,
   SmallVector<std::string> patterns;
   if (!config.quantization)
     return patterns;
-  auto add = [&](StringRef pattern) {
+  auto add = [&](const Twine &text) {
+    std::string pattern = text.str();
     if (!llvm::is_contained(patterns, pattern))
-      patterns.push_back(pattern.str());
+      patterns.push_back(pattern);
   };
+  if (!config.quantization->cacheScheme.empty())
+    for (StringRef name : {"k_scale", "v_scale", "q_scale", "kv_scale",
+                           "k_zero_point", "v_zero_point",
+                           "k_proj.output_scale", "v_proj.output_scale"})
+      add(("*." + name).str());
   for (const QuantizationConfig::Group &group : config.quantization->groups) {
     const QuantizedScheme &scheme = group.scheme;
     if (scheme.format == Format::Packed)
       add("*.weight_shape");
-    bool isRead = scheme.activations && scheme.activations->isStatic &&
-                  !options.floatActivations;
-    if (scheme.activations && !isRead) {
-      add("*.input_scale");
-      add("*.input_zero_point");
-      add("*.activation_scale");
+    if (const std::optional<ActivationScheme> &how = scheme.activations) {
+      bool isRead =
+          how->isStatic && !how->staysFloat && !options.floatActivations;
+      // Inputs of experts are not rounded.
+      std::string where = isRead ? "*.experts.*." : "*.";
+      add(where + "input_scale");
+      add(where + "input_zero_point");
+      add(where + "activation_scale");
+      add("*.input_global_scale");
+      if (how->bound) {
+        add("*.input_scale_ub");
+        if (failed(checkBounds(loc, checkpoint, how->bound)))
+          return failure();
+      }
     }
     // A layer that has one group needs no order.
     if (scheme.isOrdered && scheme.format == Format::Packed)

@@ -14,6 +14,7 @@
 #include "Generation.h"
 #include "JsonFile.h"
 #include "ModelBuilder.h"
+#include "ReadQuantization.h"
 #include "SideFiles.h"
 #include "TiedHead.h"
 #include "Training.h"
@@ -208,11 +209,21 @@ static void buildFunctions(ModelBuilder &model, const SentenceModules &modules,
   }
 }
 
+/// config.json, and what ModelOpt writes beside it.
+static std::optional<ModelConfig> readConfigFiles(MLIRContext *context,
+                                                  StringRef directory) {
+  std::optional<ModelConfig> config = readModelConfig(context, directory);
+  if (config && !config->quantization &&
+      failed(readQuantizationFile(context, directory, *config)))
+    return std::nullopt;
+  return config;
+}
+
 std::optional<SequenceLimits> readSequenceLimits(MLIRContext *context,
                                                  StringRef directory) {
   if (failed(checkSideFiles(context, directory)))
     return std::nullopt;
-  std::optional<ModelConfig> config = readModelConfig(context, directory);
+  std::optional<ModelConfig> config = readConfigFiles(context, directory);
   if (!config)
     return std::nullopt;
   return SequenceLimits{config->maxPositions, config->statesPositions,
@@ -227,7 +238,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
                        tensor::TensorDialect, TPDialect, nn::NNDialect>();
   if (failed(checkSideFiles(context, directory)))
     return nullptr;
-  std::optional<ModelConfig> config = readModelConfig(context, directory);
+  std::optional<ModelConfig> config = readConfigFiles(context, directory);
   if (!config)
     return nullptr;
   auto excluded = TensorPatterns::parse(context, "--ignore", options.ignore);

@@ -10,7 +10,8 @@
 
 #include "ReadQuantization.h"
 
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 namespace json = llvm::json;
@@ -20,10 +21,28 @@ namespace tp {
 static constexpr int64_t maxGroup = 1 << 20;
 
 static constexpr llvm::StringLiteral supported =
-    "expected \"compressed-tensors\", \"fp8\", \"gptq\" or \"awq\"";
-static constexpr llvm::StringLiteral advice =
-    "convert the 16-bit checkpoint with llm-compressor (a scheme of W4A16, "
-    "W8A16 or FP8), or use that one";
+    "expected \"compressed-tensors\", \"fp8\", \"fbgemm_fp8\", \"modelopt\", "
+    "\"gptq\" or \"awq\"";
+
+void readModuleNames(ObjectReader &from, StringRef key,
+                     ModuleNames::Style style, ModuleNames &names) {
+  const json::Array *list = from.getArray(key);
+  if (!list)
+    return;
+  for (const json::Value &value : *list) {
+    std::optional<StringRef> entry = value.getAsString();
+    std::string why = entry ? names.add(*entry, style) : "it is no string";
+    if (!why.empty())
+      from.error(key) << "unsupported entry " << showJson(value) << " of "
+                      << from.getPath(key) << ": " << why;
+  }
+}
+
+/// How wide numbers are that the recipe stores keys and values in.
+std::string describeCache(const json::Object &scheme) {
+  return llvm::itostr(scheme.getInteger("num_bits").value_or(8)) + "-bit " +
+         scheme.getString("type").value_or("int").str();
+}
 
 namespace {
 /// Reads one object.
@@ -34,12 +53,11 @@ public:
 
   void readCompressedTensors();
   void readFp8();
+  void readFbgemm();
   void readGptq();
   void readAwq();
 
 private:
-  void addNames(ObjectReader &from, StringRef key, ModuleNames::Style style,
-                ModuleNames &names);
   void readScheme(ObjectReader &group, StringRef format,
                   QuantizedScheme &scheme);
   void readWeights(ObjectReader &weights, StringRef format,
@@ -65,23 +83,19 @@ private:
 };
 } // namespace
 
-void Reader::addNames(ObjectReader &from, StringRef key,
-                      ModuleNames::Style style, ModuleNames &names) {
-  const json::Array *list = from.getArray(key);
-  if (!list)
-    return;
-  for (const json::Value &value : *list) {
-    std::optional<StringRef> entry = value.getAsString();
-    std::string why = entry ? names.add(*entry, style) : "it is no string";
-    if (!why.empty())
-      from.error(key) << "unsupported entry " << showJson(value) << " of "
-                      << from.getPath(key) << ": " << why;
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // compressed-tensors
 //===----------------------------------------------------------------------===//
+
+/// Scales of such a type are read as what the files have.
+static bool isFloatType(StringRef type) {
+  return type == "torch.bfloat16" || type == "torch.float16" ||
+         type == "torch.float32";
+}
+
+static bool isExponents(StringRef type) {
+  return type == "torch.uint8" || type == "torch.float8_e8m0fnu";
+}
 
 /// What the recipe does to activations: `input_activations` of a group.
 ActivationScheme Reader::readActivations(ObjectReader &input) {
@@ -91,10 +105,14 @@ ActivationScheme Reader::readActivations(ObjectReader &input) {
   std::string strategy = input.getString("strategy").value_or("tensor");
   bool isDynamic = input.getBool("dynamic", false);
   scheme.isFloat = type == "float";
+  std::string scales = input.getString("scale_dtype").value_or("");
+  // Recipes of 4 bits, and of scales that are powers of two.
+  scheme.staysFloat =
+      scheme.isFloat && (bits == 4 || (bits == 8 && isExponents(scales)));
   scheme.text = llvm::itostr(bits) + "-bit " + type +
                 (isDynamic ? ", dynamic" : "") + ", per " + strategy;
   auto refuse = [&](StringRef key, const Twine &why) {
-    if (scheme.refusal.empty())
+    if (scheme.refusal.empty() && !scheme.staysFloat)
       scheme.refusal = (input.getPath(key) + ": " + why).str();
   };
   if (bits != 8 || (type != "int" && type != "float"))
@@ -114,10 +132,11 @@ ActivationScheme Reader::readActivations(ObjectReader &input) {
                              Twine(strategy) + "\"");
   }
   if (!scheme.isStatic && !isDynamic)
-    refuse("dynamic",
-           "expected true of strategy \"" + Twine(strategy) + "\", got false");
-  input.require("scale_dtype", nullptr,
-                "scales of a type of their own are not supported");
+    refuse("dynamic", "expected true of strategy \"" + Twine(strategy) +
+                          "\", got false");
+  if (!scheme.staysFloat && !scales.empty() && !isFloatType(scales))
+    refuse("scale_dtype", "expected null or a float type of at least 16 bits, "
+                          "got \"" + Twine(scales) + "\"");
   input.ignore({"observer", "observer_kwargs", "block_structure", "actorder",
                 "zp_dtype"});
   input.finish();
@@ -163,25 +182,89 @@ bool Reader::readStrategy(ObjectReader &weights, QuantizedScheme &scheme) {
   return true;
 }
 
+namespace {
+/// What a `format` of compressed-tensors stores.
+struct FormatRow {
+  llvm::StringLiteral name;
+  QuantizedScheme::Format format;
+  bool integers, floats;
+  int64_t bits, otherBits;
+  QuantizedScheme::ScaleType scaleType;
+  llvm::StringLiteral expected;
+};
+} // namespace
+
+static const FormatRow *findFormat(StringRef name) {
+  using Format = QuantizedScheme::Format;
+  using Scales = QuantizedScheme::ScaleType;
+  static constexpr FormatRow rows[] = {
+      {"pack-quantized", Format::Packed, true, false, 4, 8, Scales::Float,
+       "4 or 8 of type \"int\""},
+      {"int-quantized", Format::Plain, true, true, 8, 8, Scales::Float,
+       "8 of \"int\" or \"float\""},
+      {"float-quantized", Format::Plain, true, true, 8, 8, Scales::Float,
+       "8 of \"int\" or \"float\""},
+      {"naive-quantized", Format::Plain, true, true, 8, 8, Scales::Float,
+       "8 of \"int\" or \"float\""},
+      {"nvfp4-pack-quantized", Format::Packed, false, true, 4, 4, Scales::E4M3,
+       "4 of type \"float\""},
+      {"mxfp4-pack-quantized", Format::Packed, false, true, 4, 4, Scales::E8M0,
+       "4 of type \"float\""},
+      {"mxfp8-quantized", Format::Plain, false, true, 8, 8, Scales::E8M0,
+       "8 of type \"float\""},
+  };
+  const FormatRow *row = llvm::find_if(
+      rows, [&](const FormatRow &one) { return one.name == name; });
+  return row == std::end(rows) ? nullptr : row;
+}
+
+/// The types of scales and zero points must be those of the format.
+static void readTypes(ObjectReader &weights, const FormatRow &row,
+                      const QuantizedScheme &scheme) {
+  using Scales = QuantizedScheme::ScaleType;
+  std::string scales = weights.getString("scale_dtype").value_or("");
+  bool fits = row.scaleType == Scales::E4M3   ? scales == "torch.float8_e4m3fn"
+              : row.scaleType == Scales::E8M0 ? isExponents(scales)
+                                              : isFloatType(scales);
+  if (!scales.empty() && !fits)
+    weights.error("scale_dtype")
+        << "unsupported " << weights.getPath("scale_dtype") << " "
+        << quoted(scales) << " in format " << quoted(row.name)
+        << "; expected null or "
+        << (row.scaleType == Scales::E4M3   ? "\"torch.float8_e4m3fn\""
+            : row.scaleType == Scales::E8M0 ? "\"torch.uint8\""
+                                            : "\"torch.bfloat16\"");
+  // Without zero points nothing has that type.
+  std::string zeros = weights.getString("zp_dtype").value_or("");
+  if (!scheme.isSymmetric && !zeros.empty() && zeros != "torch.int8")
+    weights.error("zp_dtype")
+        << "unsupported " << weights.getPath("zp_dtype") << " "
+        << quoted(zeros) << "; expected null or \"torch.int8\"";
+}
+
 void Reader::readWeights(ObjectReader &weights, StringRef format,
                          QuantizedScheme &scheme) {
   std::string type = weights.getString("type").value_or("int");
   scheme.isFloat = type == "float";
   scheme.bits = weights.getInt("num_bits", 8, 1, 16);
   scheme.isSymmetric = weights.getBool("symmetric", true);
-  bool isPacked = format == "pack-quantized";
-  bool fits = isPacked ? type == "int" && (scheme.bits == 4 || scheme.bits == 8)
-                       : (type == "int" || type == "float") && scheme.bits == 8;
+  const FormatRow &row = *findFormat(format);
+  bool fits = (type == "float" ? row.floats : row.integers) &&
+              (scheme.bits == row.bits || scheme.bits == row.otherBits) &&
+              (type == "int" || type == "float");
   if (!fits) {
     weights.error("num_bits")
         << "unsupported " << weights.getPath("num_bits") << " " << scheme.bits
         << " of type " << quoted(type) << " in format " << quoted(format)
-        << "; expected "
-        << (isPacked ? "4 or 8 of type \"int\"" : "8 of \"int\" or \"float\"");
+        << "; expected " << row.expected;
     return;
   }
-  scheme.format = isPacked ? QuantizedScheme::Format::Packed
-                           : QuantizedScheme::Format::Plain;
+  scheme.format = row.format;
+  scheme.scaleType = row.scaleType;
+  if (row.scaleType == QuantizedScheme::ScaleType::E4M3) {
+    scheme.outerScale = "weight_global_scale";
+    scheme.dividesByOuter = true;
+  }
   if (!readStrategy(weights, scheme))
     return;
   if (!scheme.isSymmetric && scheme.isFloat)
@@ -202,12 +285,7 @@ void Reader::readWeights(ObjectReader &weights, StringRef format,
   weights.require("dynamic", false,
                   "weights that are quantised at run time "
                   "are not supported");
-  weights.require("scale_dtype", nullptr,
-                  "scales of a type of their own are "
-                  "not supported");
-  weights.require("zp_dtype", nullptr,
-                  "zero points of a type of their own are "
-                  "not supported");
+  readTypes(weights, row, scheme);
   weights.ignore({"observer", "observer_kwargs"});
   weights.finish();
 }
@@ -217,14 +295,14 @@ void Reader::readScheme(ObjectReader &group, StringRef format,
   std::optional<std::string> own = group.getString("format");
   if (own)
     format = *own;
-  if (format != "pack-quantized" && format != "int-quantized" &&
-      format != "float-quantized" && format != "naive-quantized") {
-    group.error("format") << "unsupported compressed-tensors format "
-                          << quoted(format)
-                          << "; expected \"pack-quantized\", "
-                             "\"int-quantized\", \"float-quantized\" or "
-                             "\"naive-quantized\": "
-                          << advice;
+  if (!findFormat(format)) {
+    group.error("format")
+        << "unsupported compressed-tensors format " << quoted(format)
+        << "; expected \"pack-quantized\", \"int-quantized\", "
+           "\"float-quantized\", \"naive-quantized\", "
+           "\"nvfp4-pack-quantized\", \"mxfp4-pack-quantized\" or "
+           "\"mxfp8-quantized\": "
+        << quantizationAdvice;
     return;
   }
   const json::Object *weights = group.getObject("weights");
@@ -250,7 +328,7 @@ void Reader::readCompressedTensors() {
   constexpr auto style = ModuleNames::Style::CompressedTensors;
   std::string format = reader.getString("format").value_or("");
   out.takesHead = true;
-  addNames(reader, "ignore", style, out.ignored);
+  readModuleNames(reader, "ignore", style, out.ignored);
   SmallVector<StringRef> names; // In an order of their own.
   const json::Object *groups = reader.getObject("config_groups");
   if (groups)
@@ -270,7 +348,7 @@ void Reader::readCompressedTensors() {
       }
       ObjectReader group(reader.getFile(), *object, path);
       QuantizationConfig::Group &made = out.groups.emplace_back();
-      addNames(group, "targets", style, made.targets);
+      readModuleNames(group, "targets", style, made.targets);
       readScheme(group, format, made.scheme);
       if (!group.failed())
         group.finish();
@@ -280,15 +358,15 @@ void Reader::readCompressedTensors() {
     reader.error("config_groups")
         << "expected " << reader.getPath("config_groups")
         << " to be an object of groups";
-  reader.require("kv_cache_scheme", nullptr,
-                 "a quantised cache of keys and values is not supported");
+  if (const json::Object *cache = reader.getObject("kv_cache_scheme"))
+    out.cacheScheme = describeCache(*cache);
   for (StringRef key : {"sparsity_config", "transform_config"})
     if (const json::Object *object = reader.getObject(key)) {
       auto sparse = object->getString("format");
       if (!object->empty() && !(sparse && *sparse == "dense"))
         reader.error(key) << "unsupported " << reader.getPath(key) << " "
                           << showJson(json::Value(json::Object(*object)))
-                          << ": " << advice;
+                          << ": " << quantizationAdvice;
     }
   reader.ignore({"quantization_status", "global_compression_ratio", "version",
                  "run_compressed"});
@@ -342,8 +420,23 @@ void Reader::readFp8() {
                  "weights that are quantised when they are loaded are not "
                  "supported");
   for (StringRef key : {"modules_to_not_convert", "ignored_layers"})
-    addNames(reader, key, ModuleNames::Style::Transformers, out.ignored);
+    readModuleNames(reader, key, ModuleNames::Style::Transformers, out.ignored);
   reader.ignore({"dequantize"});
+}
+
+void Reader::readFbgemm() {
+  QuantizedScheme &scheme = addAll();
+  scheme.format = QuantizedScheme::Format::Plain;
+  scheme.isFloat = true;
+  scheme.rows = 1, scheme.columns = 0;
+  ActivationScheme activations;
+  activations.isFloat = true;
+  activations.bound = reader.getPositive("activation_scale_ub", 1200.0);
+  activations.text = "8-bit float, dynamic, per token, of magnitudes up to " +
+                     llvm::formatv("{0}", activations.bound).str();
+  scheme.activations = std::move(activations);
+  readModuleNames(reader, "modules_to_not_convert",
+                  ModuleNames::Style::Transformers, out.ignored);
 }
 
 /// Keys of calibration and of other programs' kernels.
@@ -427,7 +520,7 @@ void Reader::readAwq() {
   if (StringRef(version).lower() != "gemm")
     reader.error("version") << "unsupported " << reader.getPath("version")
                             << " " << quoted(version) << "; expected \"gemm\"";
-  addNames(reader, "modules_to_not_convert", ModuleNames::Style::Transformers,
+  readModuleNames(reader, "modules_to_not_convert", ModuleNames::Style::Transformers,
            out.ignored);
   reader.ignore(producerKeys);
 }
@@ -449,6 +542,10 @@ void readQuantization(ObjectReader &reader, ModelConfig &config) {
     parts.readCompressedTensors();
   else if (made.method == "fp8")
     parts.readFp8();
+  else if (made.method == "fbgemm_fp8")
+    parts.readFbgemm();
+  else if (made.method == "modelopt")
+    readModelOpt(inner, made);
   else if (made.method == "gptq")
     parts.readGptq();
   else if (made.method == "awq")
@@ -458,7 +555,7 @@ void readQuantization(ObjectReader &reader, ModelConfig &config) {
         << "unsupported " << reader.getPath("quantization_config") << ": "
         << (method ? "quant_method " + quoted(*method)
                    : std::string("no quant_method"))
-        << "; " << supported << ": " << advice;
+        << "; " << supported << ": " << quantizationAdvice;
   if (!inner.failed())
     inner.finish();
   reader.join(inner);

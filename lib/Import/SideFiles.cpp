@@ -55,25 +55,24 @@ static void refuseAdapter(const JsonFile &file) {
           "save_pretrained, and import what that writes";
 }
 
-/// The file that NVIDIA's ModelOpt writes. Its algorithms are null where
-/// nothing is quantised.
-static void refuseModelOpt(const JsonFile &file) {
+/// ModelOpt's file beside a `quantization_config`, which is read in its place
+/// (ReadModelOpt.cpp): it may not say another thing.
+static void checkModelOpt(const JsonFile &file, const json::Object &known) {
   ObjectReader whole(file, file.getRoot());
   const json::Object *object = whole.getObject("quantization");
   ObjectReader reader(file, object ? *object : file.getRoot(),
                       object ? "quantization" : "");
-  for (StringRef key : {"quant_algo", "kv_cache_quant_algo"})
-    if (const json::Value *value = reader.get(key)) {
-      auto diag = reader.error(key);
-      diag << "unsupported " << reader.getPath(key) << " " << showJson(*value)
-           << ": ";
-      if (key == "quant_algo")
-        diag << convertAdvice;
-      else
-        diag << "a quantised cache of keys and values is not supported; remove "
-                "the key";
-      return;
-    }
+  const json::Value *algorithm = reader.get("quant_algo"),
+                    *other = known.get("quant_algo");
+  if (!algorithm || (other && *other == *algorithm))
+    return;
+  static const json::Value none(nullptr);
+  reader.error("quant_algo")
+      << reader.getPath("quant_algo") << " " << showJson(*algorithm)
+      << " contradicts quantization_config of config.json, which has "
+         "quant_method "
+      << showJson(known.get("quant_method") ? *known.get("quant_method") : none)
+      << " and quant_algo " << showJson(other ? *other : none);
 }
 
 /// Files whose presence says it: AutoGPTQ's, llm-awq's, and their kin's.
@@ -119,8 +118,8 @@ LogicalResult checkSideFiles(MLIRContext *context, StringRef directory) {
   }
   if (config)
     known = config->getRoot().getObject("quantization_config");
-  if (*modelOpt)
-    refuseModelOpt(**modelOpt);
+  if (*modelOpt && known)
+    checkModelOpt(**modelOpt, *known);
   for (StringRef name : quantisedFiles) {
     auto file = readIfThere(context, directory, name);
     if (failed(file))

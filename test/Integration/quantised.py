@@ -20,6 +20,10 @@ LINEAR = {"self_attn.q_proj": ("heads", "hidden"), "self_attn.k_proj": ("keys", 
           "mlp.down_proj": ("hidden", "width")}
 
 
+class E4M3(numpy.ndarray):
+    """Bytes that are floats of eight bits in the file, for which numpy has no type."""
+
+
 def e4m3(bits):
     """The number that each byte is: sign, four bits of exponent, three of mantissa."""
     bits = bits.astype(numpy.int64)
@@ -92,8 +96,49 @@ def compressed_float(rng, n, k, strategy):
     bits[bits & 127 > 118] = 3
     shape = {"channel": (n, 1), "tensor": (1, 1)}[strategy]
     scales = scales_of(rng, shape, 16)
-    return ({"weight": bits, "weight_scale": scales.reshape(-1) if strategy == "tensor" else scales},
+    return ({"weight": bits.view(E4M3),
+             "weight_scale": scales.reshape(-1) if strategy == "tensor" else scales},
             e4m3(bits) * scales)
+
+
+E2M1 = numpy.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], numpy.float32)
+
+
+def nibbles(rng, n, k):
+    """(two to a byte, the first in the low bits; their numbers)."""
+    q = rng.integers(0, 16, (n, k))
+    q.flat[:16] = numpy.arange(16)
+    return (q[:, ::2] | q[:, 1::2] << 4).astype(numpy.uint8), E2M1[q]
+
+
+def nvfp4(rng, n, k, divides):
+    """A scale in e4m3 of each 16 inputs, and one in f32 of all these."""
+    packed, numbers = nibbles(rng, n, k)
+    bits = rng.integers(0x28, 0x48, (n, k // 16)).astype(numpy.uint8)
+    bits.flat[0], bits.flat[-1] = 0, 1
+    outer = numpy.float32(rng.uniform(0.5, 1.5) / (4 * numpy.sqrt(k)))
+    weight = numbers * numpy.repeat(e4m3(bits) * outer, 16, axis=1)
+    tensors = {"weight_scale": bits.view(E4M3)}
+    if divides:
+        return tensors | {"weight_packed": packed, "input_global_scale": numpy.ones(1, numpy.float32),
+                          "weight_global_scale": numpy.array([1 / outer], numpy.float32)}, weight
+    return tensors | {"weight": packed, "weight_scale_2": numpy.array(outer, numpy.float32),
+                      "input_scale": numpy.array(1, numpy.float32)}, weight
+
+
+def microscaled(rng, n, k, bits):
+    """Powers of two of each 32 inputs, the exponent plus 127 in a byte."""
+    exponents = rng.integers(118, 124, (n, k // 32)).astype(numpy.uint8)
+    exponents.flat[0] = 0
+    scales = numpy.repeat(2.0 ** (exponents.astype(numpy.float64) - 127), 32, axis=1)
+    if bits == 4:
+        packed, numbers = nibbles(rng, n, k)
+        return ({"weight_packed": packed, "weight_scale": exponents},
+                (numbers * scales).astype(numpy.float32))
+    elements = rng.integers(0, 0x50, (n, k)).astype(numpy.uint8) | 0x80 * rng.integers(0, 2, (n, k))
+    elements = elements.astype(numpy.uint8)
+    return ({"weight": elements.view(E4M3), "weight_scale": exponents},
+            (e4m3(elements) * scales).astype(numpy.float32))
 
 
 def blocks(rng, n, k, size):
@@ -101,7 +146,7 @@ def blocks(rng, n, k, size):
     bits[bits & 127 > 118] = 3
     scales = scales_of(rng, (-(-n // size), -(-k // size)), 64)
     weight = numpy.repeat(numpy.repeat(scales, size, 0)[:n], size, 1)[:, :k]
-    return {"weight": bits, "weight_scale_inv": scales}, e4m3(bits) * weight
+    return {"weight": bits.view(E4M3), "weight_scale_inv": scales}, e4m3(bits) * weight
 
 
 def gptq(rng, n, k, bits, group, version, order):
@@ -153,6 +198,13 @@ def activations(strategy, kind="float", **more):
             "dynamic": strategy != "tensor", "observer": None, "observer_kwargs": {}} | more
 
 
+def modelopt(algorithm, **more):
+    """What ModelOpt writes beside a config.json that says nothing."""
+    return {"producer": {"name": "modelopt", "version": "0.33.0"},
+            "quantization": {"quant_algo": algorithm, "kv_cache_quant_algo": "FP8",
+                             "exclude_modules": ["lm_head", "*router*"]} | more}
+
+
 FORMATS = {
     "int4-g16": (scheme(group=16), lambda r, n, k: compressed_tensors(r, n, k, 4, 16)),
     "int4-g32-asymmetric": (scheme(group=32, symmetric=False),
@@ -176,6 +228,11 @@ FORMATS = {
     "gptq-order": (gptq_config(4, 32, 1, True), lambda r, n, k: gptq(r, n, k, 4, 32, 1, True)),
     "awq": ({"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm",
              "zero_point": True}, lambda r, n, k: awq(r, n, k, 32)),
+    "modelopt-fp8": (modelopt("FP8"),
+                     lambda r, n, k: static(*compressed_float(r, n, k, "tensor"))),
+    "fbgemm": ({"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0,
+                "modules_to_not_convert": ["lm_head"]},
+               lambda r, n, k: bounded(*compressed_float(r, n, k, "channel"), 1200)),
 }
 
 
@@ -196,6 +253,11 @@ RECIPES = {
     "fp8-blocks": ({"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3",
                     "weight_block_size": [32, 32]}, lambda r, n, k: blocks(r, n, k, 32),
                    ("float", 32)),
+    "modelopt-fp8": (FORMATS["modelopt-fp8"][0],
+                     lambda r, n, k: static(*compressed_float(r, n, k, "tensor")), ("float", None)),
+    "fbgemm": ({"quant_method": "fbgemm_fp8", "activation_scale_ub": 0.75},
+               lambda r, n, k: bounded(*compressed_float(r, n, k, "channel"), 0.75),
+               ("float", 0, 0.75)),
 }
 INPUT_SCALE = 0.01
 
@@ -204,7 +266,11 @@ def static(tensors, weight):
     return tensors | {"input_scale": numpy.array([INPUT_SCALE], numpy.float32)}, weight
 
 
-def rounded(x, kind, group):
+def bounded(tensors, weight, bound):
+    return tensors | {"input_scale_ub": numpy.array([bound], numpy.float32)}, weight
+
+
+def rounded(x, kind, group, bound=numpy.inf):
     """Inputs [tokens, k] as a recipe rounds them, by the definition, in f64."""
     k, limit = x.shape[1], 127 if kind == "int" else 448
     if group is None:
@@ -213,7 +279,7 @@ def rounded(x, kind, group):
         size = group or k
         pieces = [numpy.abs(x[:, i:i + size]).max(1, keepdims=True).repeat(
             min(size, k - i), 1) for i in range(0, k, size)]
-        scales = numpy.concatenate(pieces, 1) / limit
+        scales = numpy.minimum(numpy.concatenate(pieces, 1), bound) / limit
     q = numpy.divide(x, scales, out=numpy.zeros_like(x), where=scales > 0)
     q = q.clip(-limit, limit)
     if kind == "int":
@@ -316,23 +382,24 @@ def config(**changes):
 
 def save(folder, config, tensors, quantization=None):
     folder.mkdir(parents=True, exist_ok=True)
-    if quantization:
+    if quantization and "producer" in quantization:
+        (folder / "hf_quant_config.json").write_text(json.dumps(quantization))
+    elif quantization:
         config = config | {"quantization_config": quantization}
     (folder / "config.json").write_text(json.dumps(config))
     save_file({name: numpy.ascontiguousarray(value) for name, value in tensors.items()},
               folder / "model.safetensors", {"format": "pt"})
-    if quantization:
-        relabel(folder / "model.safetensors", config)
+    relabel(folder / "model.safetensors",
+            [name for name, value in tensors.items() if isinstance(value, E4M3)])
 
 
-def relabel(path, config):
-    """numpy has no floats of eight bits: bytes that are weights become F8_E4M3."""
+def relabel(path, names):
+    """Bytes become F8_E4M3."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8:8 + length])
-    for name, entry in header.items():
-        if name.endswith(".weight") and entry.get("dtype") == "U8":
-            entry["dtype"] = "F8_E4M3"
+    for name in names:
+        header[name]["dtype"] = "F8_E4M3"
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length:])
@@ -364,6 +431,11 @@ def write(folder, name, seed, skip=(), recipes=False, **changes):
                 quantised[f"{path}.weight"] = weight.astype(numpy.float32)
             else:
                 quantised |= {f"{path}.{part}": value for part, value in tensors.items()}
+    if "producer" in quantization:
+        for i in range(c["num_hidden_layers"]):
+            for kind in "kv":
+                quantised[f"model.layers.{i}.self_attn.{kind}_proj.{kind}_scale"] = numpy.ones(
+                    1, numpy.float32)
     save(folder / "plain", c, plain)
     save(folder / "quantised", c, quantised, quantization)
     return folder / "quantised", folder / "plain"

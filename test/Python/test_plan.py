@@ -615,9 +615,9 @@ def test_context_defaults_to_the_limit(tmp_path, capsys):
         assert ("does not say how many positions" in told) == (not stated)
     yarn = report(capsys, tmp_path / "qwen2-yarn", "--degrees", "1", "--context", 40)
     assert yarn["rows"][0]["longest_context"] == 40
-    (tmp_path / "bloom/hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
+    (tmp_path / "bloom/hf_quant_config.json").write_text('{"quantization": {"quant_algo": "W8"}}')
     error = refused(capsys, 1, tmp_path / "bloom")
-    assert 'unsupported quantization.quant_algo "FP8"' in error
+    assert 'unsupported quantization.quant_algo "W8"' in error
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text('{"peft_type": "LORA"}')

@@ -32,20 +32,34 @@ struct ActivationScheme {
   int64_t group = 0;    ///< inputs of a token that share a scale; 0: all
   /// The checkpoint has one scale for all tokens, `input_scale`.
   bool isStatic = false;
+  /// Magnitudes above it do not count in a token's scale; 0: all do.
+  double bound = 0;
+  /// Activations stay floats whatever the recipe says.
+  bool staysFloat = false;
 };
 
 /// How the weight of a linear layer [n outputs, k inputs] is stored.
 struct QuantizedScheme {
   enum class Format {
-    Packed, ///< compressed-tensors: `weight_packed`, words along k
-    Plain,  ///< compressed-tensors: `weight`, an element each
+    Packed, ///< `weight_packed`, words along k, and `weight_scale`
+    Plain,  ///< `weight`, an element (or two of four bits) each byte, likewise
     Block,  ///< `weight`, and `weight_scale_inv` or (one) `weight_scale`
     GPTQ,
     AWQ,
   };
+  enum class ScaleType {
+    Float, ///< of the checkpoint's own type
+    E4M3,
+    E8M0, ///< powers of two, the exponent plus 127 in a byte
+  };
   Format format = Format::Plain;
-  bool isFloat = false; ///< f8E4M3FN; else signed integers
+  bool isFloat = false; ///< f8E4M3FN, or f4E2M1FN; else signed integers
   int64_t bits = 8;
+  ScaleType scaleType = ScaleType::Float;
+  /// The tensor with a scale of all scales, behind the module's path; empty:
+  /// there is none. Scales are divided by it, or multiplied.
+  llvm::StringRef outerScale;
+  bool dividesByOuter = false;
   /// Outputs, and inputs, that share a scale; 0: all.
   int64_t rows = 1, columns = 0;
   bool isSymmetric = true; ///< There are no zero points.
@@ -85,6 +99,8 @@ struct QuantizationConfig {
   };
   std::vector<Group> groups;
   ModuleNames ignored;
+  /// How the recipe stores keys and values, for a remark; empty: as they are.
+  std::string cacheScheme;
 
   /// How the linear layer `name` is stored; null: as it is in other
   /// checkpoints.

@@ -22,8 +22,9 @@ PLANS = ("megatron", "megatron-sp")
 
 
 def compiled(folder, degree=1, plan=None, **options):
-    if json.loads((folder / "config.json").read_text()).get(
-            "quantization_config", {}).get("activation_scheme"):
+    recipe = json.loads((folder / "config.json").read_text()).get("quantization_config", {})
+    if recipe.get("quant_method") in ("fp8", "fbgemm_fp8") or (
+            folder / "hf_quant_config.json").exists():
         options["activations"] = "float"
     return tp_mlir.compile(folder, mesh=f"tp={degree}", plan=plan, seq=8, dtype="f32", **options)
 
