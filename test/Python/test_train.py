@@ -109,7 +109,7 @@ def test_evaluation(model, tmp_path, capfd):
     assert (tmp_path / "out.best/tokenizer.json").is_file()
     # It is the mean of all tokens, as the weights are: a run of no steps more says the same.
     assert run(tmp_path / "out.best", other, "-o", tmp_path / "again", "--seq", 16, "--batch", 3,
-               "--lr", 0, "--steps", 1, "--eval", model / "text", "--optimizer", "sgd") == 0
+               "--lr", 1e-20, "--steps", 1, "--eval", model / "text", "--optimizer", "sgd") == 0
     again, = (line["eval_loss"] for line in log(tmp_path / "again") if "eval_loss" in line)
     assert again == pytest.approx(losses[best], rel=1e-5)
     # A run that has ended goes on to its end: nowhere.
