@@ -28,6 +28,8 @@ _OPTIONS = {
     "ignore": (str, "tensors that the checkpoint is read without: NAME,..."),
     "generation_config": (str, "where the defaults of requests are from, instead of the model's "
                                "generation_config.json: a file, or none"),
+    "speculate": (integer(0), "tokens of a step that are guessed, for each request, from what "
+                              "followed the same ones before; answers stay the same"),
     "backend": (str, "what the ranks are: threads, processes or mpi; nccl, with a GPU each"),
     "timeout": (number(0, above=True), "seconds that a rank waits for another"),
 }

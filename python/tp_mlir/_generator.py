@@ -54,8 +54,8 @@ class _Request(_Sized):
                 ("mask", _Mask), ("mask_context", ctypes.c_void_p)]
 
     @classmethod
-    def of(cls, ids, params, mask):
-        """`mask`: a _Mask."""
+    def of(cls, ids, params, mask, guesses=0):
+        """`mask`: a _Mask; `guesses`: tokens of a step that may be guessed."""
         # C takes the low bits of what is too large, and zero for its default.
         def words(values, what):
             taken = (ctypes.c_int32 * len(values))(*values)
@@ -68,7 +68,9 @@ class _Request(_Sized):
             return 0 if count is None else 1 + min(count, _MANY)
 
         ids, stops = words(ids, "position"), words(sorted(params.stop_ids), "stop id")
-        bias = params.logit_bias
+        bias, said = params.logit_bias, params.said()
+        if guesses:
+            said["prompt_lookup_num_tokens"] = guesses
         return cls(
             prompt=ids, prompt_count=len(ids), presence_penalty=params.presence_penalty,
             frequency_penalty=params.frequency_penalty,
@@ -76,7 +78,7 @@ class _Request(_Sized):
             bias=(ctypes.c_float * len(bias))(*bias.values()), bias_count=len(bias),
             seed=params.seed & 0xFFFFFFFFFFFFFFFF,
             stop_ids=stops, stop_count=len(stops), ignore_stops=1,
-            log_probabilities=top(params.logprobs), parameters=_parameters(params.said()),
+            log_probabilities=top(params.logprobs), parameters=_parameters(said),
             prompt_log_probabilities=top(params.prompt_logprobs), mask=mask)
 
 
@@ -165,8 +167,9 @@ class Generator:
     SystemExit.
     """
 
-    def __init__(self, path, weights, backend=None, timeout=None, queue=1024, ranks=1):
-        self.failure = None
+    def __init__(self, path, weights, backend=None, timeout=None, queue=1024, ranks=1,
+                 speculate=0):
+        self.failure, self._guesses = None, speculate or 0
         self._session = self._ranks = self._thread = None
         self._handle = ctypes.c_void_p()
         self._calls = functions("tprt_generate_", _signatures())
@@ -257,7 +260,7 @@ class Generator:
     def submit(self, ids, params, on_event):
         number = ctypes.c_uint64()
         mask = _MaskCall(params.mask, self.vocabulary)
-        request = _Request.of(ids, params, mask.c)
+        request = _Request.of(ids, params, mask.c, self._guesses)
         # Its events are not told before it is known whose they are.
         with self._changed:
             if self._is_forked:
@@ -293,6 +296,8 @@ class Generator:
                      prompt_tokens=tokens["prompt_computed"],
                      generated_tokens=tokens["generated"], shared_tokens=tokens["prefix_hits"],
                      evictions=requests["recomputed"], steps=counts["steps"]["count"],
+                     guessed_tokens=tokens["guessed"],
+                     accepted_tokens=tokens["guessed_right"],
                      pages=cache["pages"], pages_held=cache["used"])
 
     def drain(self, timeout=None):
@@ -325,7 +330,7 @@ class Generator:
 class _Compiled(Generator):
     """On a program of its own, which goes with it."""
 
-    def __init__(self, folder, backend, timeout, queue, options):
+    def __init__(self, folder, backend, timeout, queue, speculate, options):
         with tempfile.TemporaryDirectory(prefix="tp-mlir-") as place:
             path = pathlib.Path(place) / "program.tpa"
             _cache.compile_into(path, folder, options)
@@ -333,7 +338,7 @@ class _Compiled(Generator):
             mesh = options["mesh"] or "tp=1"
             ranks = math.prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
             super().__init__(path, folder, _backend(backend, ranks, options["target"] or ""),
-                             timeout, queue, ranks)
+                             timeout, queue, ranks, speculate)
 
 
 def _backend(backend, ranks, target):
@@ -342,7 +347,7 @@ def _backend(backend, ranks, target):
     return backend
 
 
-def _open_program(path, folder, backend, timeout, queue, options):
+def _open_program(path, folder, backend, timeout, queue, speculate, options):
     """The engine of a program that tp-compile has made, whose options are no more to be chosen."""
     for name, value in options.items():
         if value not in (None, False):
@@ -353,18 +358,20 @@ def _open_program(path, folder, backend, timeout, queue, options):
         raise from_exit("tp-run", 1, f"the program {path} has no steps of generation: expected "
                         "one made with tp-compile --generate")
     ranks, device = told["artifact"]["ranks"], told["manifest"]["target"].get("device", "cpu")
-    return Generator(path, folder, _backend(backend, ranks, device), timeout, queue, ranks)
+    return Generator(path, folder, _backend(backend, ranks, device), timeout, queue, ranks,
+                     speculate)
 
 
 def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, context=None,
                 rows=None, chunk=None, cells=None, memory=None, dtype=None, kv_dtype=None,
                 generation_config=None, untie=False, ignore=None, backend=None, timeout=None,
-                queue=1024):
+                queue=1024, speculate=0):
     """Compile a checkpoint folder to a program that generates, and open it.
 
     Options are tp-compile's; `backend` and `timeout` are tp-run's; `queue` is how many requests
-    may wait. `program` is an artifact that tp-compile --generate has made, instead of them. What
-    has been compiled before is found again (`_cache`).
+    may wait; of each step up to `speculate` tokens of a request may be guesses, which change no
+    answer. `program` is an artifact that tp-compile --generate has made, instead of tp-compile's
+    options. What has been compiled before is found again (`_cache`).
     """
     _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
     options = {
@@ -372,5 +379,5 @@ def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, cont
         "chunk": chunk, "cells": cells, "memory": memory, "dtype": dtype, "kv_dtype": kv_dtype,
         "generation_config": generation_config, "untie": untie, "ignore": ignore}
     if program is not None:
-        return _open_program(program, folder, backend, timeout, queue, options)
-    return _Compiled(folder, backend, timeout, queue, options)
+        return _open_program(program, folder, backend, timeout, queue, speculate, options)
+    return _Compiled(folder, backend, timeout, queue, speculate, options)

@@ -127,7 +127,7 @@ class Program:
         """
         return _session.Session(self.path, weights, backend, timeout)
 
-    def train(self, weights, lr, timeout=None, **settings):
+    def train(self, weights, lr, timeout=None, resume=None, **settings):
         """Open a training program (compile(..., train="adamw")) in this process, to train it:
         its ranks are threads.
 
@@ -135,6 +135,9 @@ class Program:
             weights: checkpoint folder, or "init:SEED".
             lr: the learning rate, or a function of the step's number, which begins with 1.
             timeout: seconds that a rank waits for another.
+            resume: a folder that Trainer.save has written, or will write: training goes on from
+                there if it exists, with the seed and the settings that it had unless others
+                are given, and begins with `weights` if not.
             seed: of dropout; 1.
             max_skips: steps in a row that may be skipped as their loss or gradient norm is not
                 finite; 10.
@@ -144,9 +147,14 @@ class Program:
         Returns:
             Trainer.
         """
-        session = self.open(weights, timeout=timeout)
+        goes_on = resume is not None and pathlib.Path(resume).exists()
+        session = _session.Session(self.path, resume if goes_on else weights, timeout=timeout,
+                                   is_checkpoint=goes_on)
+        source = next((one for one in (weights, self._source)
+                       if one and (pathlib.Path(one) / "config.json").is_file()), None)
         try:
-            return Trainer(session, lr, **settings)
+            return Trainer(session, lr, _source=source, _place=resume, _goes_on=goes_on,
+                           **settings)
         except BaseException:
             session.close()
             raise
@@ -163,8 +171,8 @@ class Program:
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
             cells=None, memory=None, kv_dtype=None, generation_config=None, train=None, clip=None,
-            momentum=False, recompute=None, dropout=None, untie=False, ignore=None,
-            activations=None, progress=False):
+            momentum=False, recompute=None, dropout=None, shard_optimizer=None, untie=False,
+            ignore=None, activations=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With several
@@ -176,7 +184,8 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
     `train` ("adamw" or "sgd", which may have `momentum`) it is a step of training instead, in
     which the gradient's norm is at most `clip`, `recompute` ("none", "selective", "full") says
     what is computed again rather than kept, and `dropout` ("off", "on", "residual") what of the
-    config's dropout there is. With `untie` the head is a parameter of its own, whatever
+    config's dropout there is; `shard_optimizer` is the mesh axis over whose ranks the optimizer's
+    states are divided. With `untie` the head is a parameter of its own, whatever
     config.json says; `ignore` has names of tensors, or patterns, that the checkpoint is read
     without: one or a list. `activations` "float" leaves the activations of a quantised
     checkpoint as they are, whatever its recipe.
@@ -186,8 +195,9 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
                          target=target, generate=generate, context=context, rows=rows,
                          chunk=chunk, cells=cells, memory=memory, kv_dtype=kv_dtype,
                          generation_config=generation_config, train=train, clip=clip,
-                         momentum=momentum, recompute=recompute, dropout=dropout, untie=untie,
-                         ignore=ignore, activations=activations)
+                         momentum=momentum, recompute=recompute, dropout=dropout,
+                         shard_optimizer=shard_optimizer, untie=untie, ignore=ignore,
+                         activations=activations)
     folder = None
     if output is None:
         folder = _forks.Folder()

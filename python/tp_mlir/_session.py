@@ -107,6 +107,8 @@ def _runtime():
         "describe_output": (ctypes.c_int32, session, size, size, tensor),
         "describe_result": (ctypes.c_int32, session, size, tensor, size, size, tensor),
         "load_weights": (ctypes.c_int32, session, text),
+        "load_checkpoint": (ctypes.c_int32, session, text),
+        "save_checkpoint": (ctypes.c_int32, session, text, text, text),
         "run": (ctypes.c_int32, session, size, tensor, size, tensor, size),
         "state_count": (size, session),
         "describe_state": (ctypes.c_int32, session, size, tensor),
@@ -144,7 +146,9 @@ class Session:
         rank: which of them this process is; 0 where it has all of them.
     """
 
-    def __init__(self, path, weights, backend=None, timeout=None, on_failure=None):
+    def __init__(self, path, weights, backend=None, timeout=None, on_failure=None,
+                 is_checkpoint=False):
+        """`is_checkpoint`: `weights` is a folder that `save_checkpoint` has written."""
         self._calls = _runtime()
         self._handle = ctypes.c_void_p()
         self._given = {}
@@ -159,7 +163,8 @@ class Session:
         self._check(self._calls["open"](str(path).encode(), ctypes.byref(options),
                                         ctypes.byref(self._handle)))
         try:
-            self._call("load_weights", str(weights).encode())
+            self._call("load_checkpoint" if is_checkpoint else "load_weights",
+                       str(weights).encode())
         except Exception:
             self.close()
             raise
@@ -271,6 +276,17 @@ class Session:
     def reset_states(self):
         """Give every state its initial value again."""
         self._call("reset_states")
+
+    def save_checkpoint(self, folder, source, progress):
+        """Write weights and states of training to a folder, as tp-run --save does.
+
+        Args:
+            folder: what is there is replaced once the new one is whole.
+            source: folder with the small files, config.json among them.
+            progress: dict for trainer.json.
+        """
+        self._call("save_checkpoint", str(folder).encode(), str(source).encode(),
+                   json.dumps(progress).encode())
 
     def stats(self):
         """What --stats=json prints of the steps so far, parsed."""

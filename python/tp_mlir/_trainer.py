@@ -7,7 +7,9 @@ The entries `gradient` and `update` of a training program (docs/Training.md), ea
 a session. What `update` is given is computed here in double precision.
 """
 
+import json
 import math
+import pathlib
 from dataclasses import dataclass
 
 import numpy
@@ -15,6 +17,7 @@ import numpy
 from ._errors import InputError, NotFiniteError
 
 IGNORED = -100
+_PROGRESS, _MADE_BY = "trainer.json", "tp_mlir.Trainer"
 _ADAMW = {"betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1}
 _SGD = {"weight_decay": 0.0}
 _MOMENTUM = {"momentum": 0.9}
@@ -66,10 +69,14 @@ class Trainer:
         settings: dict of the optimizer's others.
     """
 
-    def __init__(self, session, lr, seed=1, max_skips=10, **settings):
+    def __init__(self, session, lr, seed=None, max_skips=10, _source=None, _place=None,
+                 _goes_on=False, **settings):
         self.session, self.lr, self.steps = session, lr, 0
-        self.seed, self.microsteps = seed, 0
+        self.microsteps = self._pending = 0
+        self._source, self._place = _source, _place if _goes_on else None
         self.max_skips, self.skipped, self._in_a_row = max_skips, 0, 0
+        before = self._go_on(pathlib.Path(_place)) if _goes_on else {}
+        self.seed = before.pop("seed", 1) if seed is None else seed
         if not isinstance(max_skips, int) or max_skips < 0:
             raise InputError("libtprt", 1, "max_skips: expected a whole number of at least 0, got "
                              f"{max_skips!r}")
@@ -80,7 +87,9 @@ class Trainer:
                              "train=\"adamw\") makes one that does") from error
         known = _ADAMW if "beta2" in wanted else {**_SGD, **(_MOMENTUM if "momentum" in wanted
                                                              else {})}
-        self.settings = {**known, **settings}
+        self.settings = {**known, **{name: value for name, value in before.items()
+                                     if name in known}, **settings}
+        self._optimizer = "adamw" if "beta2" in wanted else "sgd"
         if set(settings) - set(known):
             name = sorted(set(settings) - set(known))[0]
             raise InputError("libtprt", 1, f"{name}: the program's optimizer is "
@@ -88,6 +97,44 @@ class Trainer:
                              f"{', '.join(known)}")
         self._wanted = wanted
         self._given()
+
+    def _go_on(self, place):
+        """Takes the progress of a checkpoint; returns its settings and seed."""
+        progress = json.loads((place / _PROGRESS).read_text(encoding="utf-8"))
+        recipe = dict(progress["recipe"])
+        if recipe.pop("made_by", None) != _MADE_BY:
+            raise InputError("libtprt", 1, f"{place} is the checkpoint of a run of tp-run, which "
+                             "--resume goes on with; as `weights` it begins another")
+        self.steps, self.skipped = progress["step"], progress["skipped"]
+        self.microsteps, self._in_a_row = recipe.pop("microsteps"), recipe.pop("in_a_row")
+        return recipe
+
+    def save(self, folder, overwrite=False):
+        """Write a checkpoint: a Hugging Face folder, as tp-run --save does, from which
+        Program.train(resume=folder) goes on, bit for bit. One that this training has written, or
+        goes on from, is replaced once the new one is whole.
+
+        Args:
+            folder: its name.
+            overwrite: whether a checkpoint of another training may be replaced.
+        """
+        folder = pathlib.Path(folder)
+        if self._pending:
+            raise InputError("libtprt", 1, f"save: {self._pending} micro-batches wait for "
+                             "update(), which a checkpoint does not hold")
+        is_own = self._place is not None and folder.resolve() == pathlib.Path(self._place).resolve()
+        if folder.exists() and not is_own and not overwrite:
+            raise InputError("libtprt", 1, f"save: {folder} is there already; overwrite=True "
+                             "replaces the checkpoint of another training")
+        if self._source is None:
+            raise InputError("libtprt", 1, "save: expected config.json beside the weights, to go "
+                             "into the checkpoint; compile the program from a checkpoint's folder")
+        self.session.save_checkpoint(folder, self._source, {
+            "step": self.steps, "position": self.microsteps, "rows": 1, "skipped": self.skipped,
+            "optimizer": self._optimizer,
+            "recipe": {**self.settings, "made_by": _MADE_BY, "microsteps": self.microsteps,
+                       "in_a_row": self._in_a_row, "seed": self.seed}})
+        self._place = folder
 
     def _given(self):
         """The inputs of the next update."""
@@ -151,6 +198,7 @@ class Trainer:
         """
         self.session.run({**self._counters(), **self._batch(batch)}, entry="gradient")
         self.microsteps += 1
+        self._pending += 1
 
     def update(self):
         """Make a step of the optimizer from what was added since the last one. Whatever comes
@@ -164,6 +212,7 @@ class Trainer:
                 of them; the weights are those of the last step that was not.
         """
         made = self.session.run(self._given(), entry="update")
+        self._pending = 0
         tokens, norm = int(made["tokens"]), float(made["grad_norm"])
         loss = float(made["loss_sum"]) / tokens if tokens else math.nan
         if tokens and not (math.isfinite(loss) and math.isfinite(norm)):

@@ -162,6 +162,7 @@ class Stats:
         shared_tokens: of prompts, found in pages that other requests had filled.
         evictions: requests that were freed and computed again for want of pages.
         steps: programs run.
+        guessed_tokens, accepted_tokens: guesses in steps (`speculate`), and those that came.
         pages, pages_held: of the cache: in all, and held by requests now.
     """
 
@@ -174,6 +175,8 @@ class Stats:
     steps: int = 0
     pages: int = 0
     pages_held: int = 0
+    guessed_tokens: int = 0
+    accepted_tokens: int = 0
 
 
 class Engine(Protocol):

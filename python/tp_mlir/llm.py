@@ -102,6 +102,7 @@ class LLM:
             ids end at the tokenizer's end token too, as those to text do.
         options: mesh, plan, target, context, rows, chunk, cells, memory, dtype, kv_dtype,
             generation_config, untie, ignore: as tp-compile's; backend and timeout as tp-run's.
+            speculate: tokens of a step that may be guessed, for each request; no answer changes.
             program: an artifact that tp-compile --generate has made, instead of its options.
 
     Parameters that a request leaves out are those of the checkpoint's generation_config.json

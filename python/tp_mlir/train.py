@@ -22,7 +22,7 @@ import tempfile
 
 import numpy
 
-from . import _curve, _checkpoint, _program, _signals, _tools, _version
+from . import _curve, _checkpoint, _events, _program, _signals, _tools, _version
 from ._errors import InputError, exit_code, from_exit
 from .text import Tokenizer, copy_sources
 
@@ -38,6 +38,8 @@ _COMPILED = {
     "dtype": (str, "type of the weights in memory: f32 or bf16"),
     "recompute": (str, "what is computed again rather than kept: none, selective or full"),
     "ignore": (str, "tensors that the checkpoint is read without: NAME,..."),
+    "shard_optimizer": (str, "the mesh axis, dp as a rule, over whose ranks the optimizer's states "
+                        "are divided"),
     "dropout": (str, "what of the config's dropout there is: off, on or residual"),
 }
 _RUN = {
@@ -51,6 +53,9 @@ _RUN = {
     "save_every": (int, "write a checkpoint after every so many steps too"),
     "keep": (int, "checkpoints that are kept: the last in OUT, those before it in OUT.step-N "
              "(default: 2)"),
+    "eval_every": (int, "tell the loss of the --eval texts after every so many steps, and at the "
+                   "end"),
+    "patience": (int, "end after so many of these in a row that are no better than the best"),
     "max_skips": (int, "steps in a row that may be skipped as their loss or gradient norm is not "
                   "finite (default: 10)"),
     "backend": (str, "what the ranks are: threads, processes or mpi"),
@@ -67,6 +72,11 @@ def _parser():
                         help="checkpoint folder; config.json alone begins with random weights")
     parser.add_argument("texts", metavar="TEXT", type=pathlib.Path, nargs="+",
                         help="files of UTF-8 text")
+    parser.add_argument("--eval", metavar="TEXT", type=pathlib.Path, nargs="+", default=[],
+                        help="other texts, whose loss is told and never trained on; OUT.best is the "
+                             "checkpoint where it was the least")
+    parser.add_argument("--tensorboard", metavar="LOGDIR", type=pathlib.Path,
+                        help="also write the log as event files of TensorBoard, as the run goes")
     parser.add_argument("-o", "--output", metavar="OUT", type=pathlib.Path, required=True,
                         help="folder for the checkpoint, with train.jsonl and loss.svg")
     parser.add_argument("--tokenizer", metavar="PATH", type=pathlib.Path,
@@ -187,6 +197,7 @@ class _Run:
         self.small = folder / "checkpoint"
         self.small.mkdir()
         _check_free(args)
+        self.events = _events.Events(args.tensorboard, self.log)
         config, source = _stage(args, self.small)
         self.seq = args.seq
         if self.seq is None:
@@ -210,11 +221,29 @@ class _Run:
                              f"model's vocabulary ends before {config['vocab_size']}: expected the "
                              "tokenizer that belongs to the model")
         numpy.save(folder / "tokens.npy", tokens[:self.rows * (self.seq + 1)])
+        self.evaluated = self._stage_evaluation(tokenizer)
         a_step = args.batch * accumulate
         self.steps = math.ceil(self.rows / a_step) if args.steps is None else args.steps
         self.name = f"{args.model.resolve().name} on {', '.join(path.name for path in args.texts)}"
         _say(f"{len(tokens)} tokens, {self.rows} rows of {self.seq}; {self.steps} steps of "
              f"{a_step * self.seq} tokens")
+
+    def _stage_evaluation(self, tokenizer):
+        """The file of ids that are not trained on; None without --eval."""
+        if not self.args.eval:
+            for name in ("eval_every", "patience"):
+                if getattr(self.args, name) is not None:
+                    raise ValueError(f"--{name.replace('_', '-')} has no meaning without --eval")
+            return None
+        tokens = tokenise(tokenizer, self.args.eval)
+        rows = len(tokens) // (self.seq + 1)
+        if rows == 0:
+            raise ValueError(f"--eval {', '.join(map(str, self.args.eval))}: {len(tokens)} tokens, "
+                             f"fewer than the {self.seq + 1} of a row")
+        path = self.folder / "evaluated.npy"
+        numpy.save(path, tokens[:rows * (self.seq + 1)])
+        _say(f"--eval: {len(tokens)} tokens, {rows} rows of {self.seq}")
+        return path
 
     def weights(self):
         if self.args.init is None and _has_weights(self.args.model):
@@ -242,6 +271,7 @@ class _Run:
                 "--config", self.small, "--train", self.folder / "tokens.npy",
                 "--save", args.output, "--log", self.log, "--lr", args.lr,
                 "--schedule", schedule, *_program._options(steps=self.steps, **given),
+                *(["--eval", self.evaluated] if self.evaluated else []),
                 *(["--resume", args.output] if args.resume else []),
                 *(["--overwrite"] if args.overwrite else [])]
 
@@ -253,7 +283,8 @@ class _Run:
     def carry_out(self):
         program = self.compile()
         before = self._logged()
-        code = _watch([str(word) for word in self.command(program)])
+        with self.events:
+            code = _watch([str(word) for word in self.command(program)])
         if self._logged() != before:
             self.draw()
         if code != 0:

@@ -551,6 +551,16 @@ Status CudaRank::download(int64_t entry, const std::vector<bool> &chosen) {
   return await("cannot load the outputs from the device");
 }
 
+Status CudaRank::downloadPart(int64_t entry, int64_t output, int64_t offset,
+                              int64_t bytes) {
+  const std::string &name = manifest.entries[entry].outputs[output].name;
+  TPRT_TRY(fromDevice(static_cast<char *>(this->output(entry, output)) + offset,
+                      addressOf(entries[entry].outputs[output]) +
+                          CUdeviceptr(offset),
+                      bytes, "a part of output '" + name + "'"));
+  return await("cannot load a part of the outputs from the device");
+}
+
 tprt_rank::Memory CudaRank::memory() const {
   Memory m = planned(std::vector<bool>(manifest.entries.size(), true));
   m.parameters = parameterPlan.bytes;

@@ -41,6 +41,8 @@ public:
                                int64_t bytes) override;
   Status step(int64_t entry) override;
   Status download(int64_t entry, const std::vector<bool> &chosen) override;
+  Status downloadPart(int64_t entry, int64_t output, int64_t offset,
+                      int64_t bytes) override;
   Memory memory() const override;
   const StepTimes *deviceTimes(int64_t entry) const override {
     return &entries[entry].times;

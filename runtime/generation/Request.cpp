@@ -55,6 +55,9 @@ Expected<Request> generation::makeRequest(const Generation &program,
       if (!cursor.has("max_length"))
         source = program.config.file;
     }
+    const char *guesses = "prompt_lookup_num_tokens";
+    if (cursor.has(guesses))
+      request.guesses = cursor[guesses].integer(0);
     readSampling(cursor, program.vocabulary, request.sampling, limit);
     return true;
   };

@@ -42,12 +42,16 @@ struct Request {
   /// The same of the prompt's own tokens but the first, told before the answer.
   int64_t promptLogProbabilities = -1;
   TokenMask mask; ///< none: any token may come
+  /// How many tokens of a step may be guesses of what follows, taken from where
+  /// the text said the same before. They change no answer.
+  int64_t guesses = 0;
 };
 
 /// A request for what follows `prompt`, as `parameters` say: a JSON object with
-/// the keys of readSampling, and "generation_config": "none" where the
-/// program's defaults do not count, which hold for all that is not said. An
-/// error begins with `where`, the object's name.
+/// the keys of readSampling, "prompt_lookup_num_tokens", and
+/// "generation_config": "none" where the program's defaults do not count, which
+/// hold for all that is not said. An error begins with `where`, the object's
+/// name.
 Expected<Request> makeRequest(const Generation &program,
                               std::vector<int32_t> prompt,
                               const nlohmann::json &parameters,

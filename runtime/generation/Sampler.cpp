@@ -10,6 +10,7 @@
 
 #include "Sampler.h"
 
+#include <bit>
 #include <utility>
 
 using namespace tprt;
@@ -122,30 +123,57 @@ void Sampler::select(const float *logits, double scale, int64_t most,
 }
 
 /// Leaves the fewest candidates that are as probable together as `topP` of
-/// `sum`, which is that of exp(value - largest); 0: of the candidates.
+/// `sum`, which is that of exp(value - largest); 0: of the candidates. They are
+/// in no order: a flat nucleus has nearly the whole vocabulary, which takes
+/// long to sort, so that halves are set apart until few are left to be sorted.
 void Sampler::narrow(double topP, double largest, double sum) {
-  std::sort(candidates.begin(), candidates.end());
+  constexpr size_t kFew = 32;
   weights.resize(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i)
     weights[i] = float(candidates[i].value - largest);
   double ofThese = simd().exponentials(weights.data(), 1, 0,
                                        int64_t(weights.size()), weights.data());
+  weighed.resize(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i)
+    weighed[i] = {candidates[i], weights[i]};
   double wanted = topP * (sum > 0 ? sum : ofThese), reached = 0;
-  size_t count = 0;
-  while (count < candidates.size() && (count == 0 || reached < wanted))
-    reached += double(weights[count++]);
-  candidates.resize(count);
+  auto at = [&](size_t i) { return weighed.begin() + int64_t(i); };
+  size_t begin = 0, end = weighed.size();
+  while (end - begin > kFew) {
+    size_t middle = begin + (end - begin) / 2;
+    std::nth_element(at(begin), at(middle), at(end));
+    double part = 0;
+    for (size_t i = begin; i < middle; ++i)
+      part += double(weighed[i].weight);
+    if (reached + part >= wanted) {
+      end = middle;
+    } else {
+      reached += part;
+      begin = middle;
+    }
+  }
+  std::sort(at(begin), at(end));
+  while (begin < end && (begin == 0 || reached < wanted))
+    reached += double(weighed[begin++].weight);
+  candidates.resize(begin);
+  for (size_t i = 0; i < begin; ++i)
+    candidates[i] = weighed[i].candidate;
 }
 
 /// The winner among the candidates, whose values are over the temperature.
 int32_t Sampler::drawCandidate(const Draw &draw) const {
   Candidate best{-kInfinity, 0};
-  for (const Candidate &c : candidates)
-    if (Candidate sum{c.value + gumbel(philox(draw.seed, uint32_t(c.token),
-                                              draw.position)),
-                      c.token};
+  for (const Candidate &c : candidates) {
+    uint32_t word = philox(draw.seed, uint32_t(c.token), draw.position);
+    // gumbel(word) is at most -log(word * 2^-32), and so below this. Most lose
+    // without a logarithm.
+    constexpr double kLog2 = 0.6931471805599454;
+    if (c.value + (33 - std::bit_width(word)) * kLog2 + 1e-9 < best.value)
+      continue;
+    if (Candidate sum{c.value + gumbel(word), c.token};
         sum < best || best.value == -kInfinity)
       best = sum;
+  }
   return int32_t(best.token);
 }
 

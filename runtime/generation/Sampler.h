@@ -55,6 +55,14 @@ private:
   std::vector<int32_t> times; ///< 1 and how often a token was generated
   std::vector<Candidate> candidates;
   std::vector<float> weights;
+  struct Weighed {
+    Candidate candidate;
+    float weight;
+    bool operator<(const Weighed &other) const {
+      return candidate < other.candidate;
+    }
+  };
+  std::vector<Weighed> weighed;
 };
 
 /// The position of the first of the largest; -1 if any is not a number.

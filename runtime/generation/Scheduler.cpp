@@ -127,7 +127,7 @@ bool Scheduler::admit() {
   sequence.fullPages = int64_t(chain.pages.size());
   sequence.serial = chain.serial;
   sequence.computed = sequence.fullPages * pages.size();
-  // What it lost and finds again is no hit.
+  // A page that it lost and finds again is no hit.
   int64_t found = std::max<int64_t>(0, sequence.computed - sequence.furthest);
   sequence.furthest += found;
   statistics.update([&](Statistics &s) { s.prefixHits += found; });
@@ -172,20 +172,73 @@ void Scheduler::keepPages(Sequence &sequence) {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Gives `count` tokens of the sequence a row, from number `first` of those
-/// that are left.
-void Scheduler::put(Sequence &sequence, int64_t first, int64_t count) {
+/// A row for tokens at positions `begin` and on.
+size_t Scheduler::addRow(Sequence &sequence, int64_t begin, const int32_t *ids,
+                         int64_t count) {
   int64_t row = batch.rows++, width = program.tablePages();
-  batch.context[size_t(row)] = int32_t(sequence.computed + first);
-  std::copy_n(sequence.tokens.begin() + sequence.computed + first, count,
-              batch.ids.begin() + batch.tokens);
+  batch.context[size_t(row)] = int32_t(begin);
+  std::copy_n(ids, count, batch.ids.begin() + batch.tokens);
   batch.tokens += count;
   auto table = batch.table.begin() + row * width;
   std::fill(std::copy(sequence.pages.begin(), sequence.pages.end(), table),
             table + width, -1);
   batch.starts[size_t(row + 1)] = int32_t(batch.tokens);
-  chooseNext(sequence, size_t(row), first + count == sequence.left());
   scheduled.push_back(&sequence);
+  guessed.push_back(false);
+  return size_t(row);
+}
+
+/// Gives `count` tokens of the sequence a row, from number `first` of those
+/// that are left.
+void Scheduler::put(Sequence &sequence, int64_t first, int64_t count) {
+  int64_t begin = sequence.computed + first;
+  size_t row = addRow(sequence, begin, sequence.tokens.data() + begin, count);
+  chooseNext(sequence, row, first + count == sequence.left());
+}
+
+/// Returns what followed the text's last tokens where it had them before:
+/// `most` tokens at most, from the last such place. None if the last two are
+/// new together.
+static std::span<const int32_t> lookUp(const std::vector<int32_t> &text,
+                                       int64_t most) {
+  auto size = int64_t(text.size());
+  for (int64_t length : {3, 2})
+    for (int64_t end = size - 1; end >= length; --end)
+      if (std::equal(text.end() - length, text.end(),
+                     text.begin() + (end - length)))
+        return std::span(text).subspan(size_t(end),
+                                       size_t(std::min(most, size - end)));
+  return {};
+}
+
+/// Gives guesses of what follows the sequence's last token, which has the row
+/// before, rows of their own: as far as the step, the answer and the pages have
+/// room that nobody else asks for. Rows of one text see each other's keys, and
+/// those of a wrong guess are written again before anybody sees them.
+void Scheduler::putGuesses(Sequence &sequence) {
+  const Request &request = sequence.request;
+  int64_t size = int64_t(sequence.tokens.size());
+  int64_t most = std::min({request.guesses, program.rows - batch.rows,
+                           program.chunk - batch.tokens, longest - 1 - size,
+                           request.maxTokens - sequence.generated() - 1});
+  bool isHostsChoice = request.sampling.isAdjusted() ||
+                       request.sampling.isRestricted() || request.mask;
+  if (most <= 0 || isHostsChoice || sequence.left() != 1)
+    return;
+  int64_t begin = size;
+  std::span<const int32_t> ids = lookUp(sequence.tokens, most);
+  for (const int32_t &id : ids) {
+    bool needsPage = begin >= int64_t(sequence.pages.size()) * pages.size();
+    // Others may need one for their next token.
+    if (needsPage && pages.available() <= int64_t(running.size()))
+      return;
+    if (needsPage)
+      sequence.pages.push_back(pages.take());
+    size_t row = addRow(sequence, begin++, &id, 1);
+    chooseNext(sequence, row, /*isLast=*/true);
+    guessed[row] = true;
+    statistics.update([](Statistics &s) { ++s.guessed; });
+  }
 }
 
 /// Gives the step as much of the sequence's prompt as there is room for. A
@@ -227,8 +280,7 @@ void Scheduler::chooseNext(const Sequence &sequence, size_t row, bool isLast) {
   bool isRestricted = sampling.isRestricted() || request.mask;
   bool canChoose = !sampling.isAdjusted() &&
                    !(isRestricted && sampling.isCut()) && request.maxTokens > 0;
-  batch.positions[row] =
-      isLast && canChoose ? int32_t(sequence.tokens.size()) : -1;
+  batch.positions[row] = isLast && canChoose ? int32_t(endOf(row)) : -1;
   batch.seeds[row] = int64_t(sampling.seed);
   batch.temperatures[row] = sampling.temperature;
   batch.topK[row] = int32_t(std::min(sampling.topK, program.vocabulary));
@@ -239,6 +291,7 @@ void Scheduler::chooseNext(const Sequence &sequence, size_t row, bool isLast) {
 void Scheduler::compose() {
   batch.tokens = batch.rows = 0;
   scheduled.clear();
+  guessed.clear();
   // A page that is taken from the youngest makes the list shorter at its end.
   for (size_t i = 0; i < running.size() && batch.tokens < program.chunk; ++i)
     if (running[i]->left() == 1 && reserve(*running[i]))
@@ -252,6 +305,10 @@ void Scheduler::compose() {
   while (!waiting.empty() && hasRoom() &&
          int64_t(running.size()) < program.rows && admit())
     prefill(*running.back());
+  size_t certain = scheduled.size();
+  for (size_t row = 0; row < certain && hasRoom(); ++row)
+    if (isAtEnd(row))
+      putGuesses(*scheduled[row]);
   for (int64_t row = batch.rows; row < program.rows; ++row) {
     batch.starts[size_t(row + 1)] = int32_t(batch.tokens);
     batch.context[size_t(row)] = 0;
@@ -291,18 +348,18 @@ void Scheduler::dropOverruled() {
   }
 }
 
-/// The logits of the step, if a token must be chosen from them here or its
-/// rivals are asked for; otherwise null.
-Expected<const float *> Scheduler::logitsIfWanted() {
+/// The rows whose logits the host needs: a token must be chosen from them here,
+/// or its rivals are asked for. Other rows cost nothing by that.
+std::vector<bool> Scheduler::rowsOfLogits() const {
+  std::vector<bool> wanted(scheduled.size());
   for (size_t row = 0; row < scheduled.size(); ++row) {
     const Sequence &sequence = *scheduled[row];
     bool isChosenHere =
-        isAtEnd(row) && !sequence.isEnded() &&
+        (guessed[row] || isAtEnd(row)) && !sequence.isEnded() &&
         (batch.chosen[row] < 0 || sequence.request.logProbabilities > 0);
-    if (isChosenHere || isAwaited(row))
-      return model.logits();
+    wanted[row] = isChosenHere || isAwaited(row);
   }
-  return nullptr;
+  return wanted;
 }
 
 /// Whether the row tells the probability of a prompt's token.
@@ -375,6 +432,40 @@ Event Scheduler::sample(Sequence &sequence, size_t row, const float *logits) {
   return event;
 }
 
+/// Whether the row's guess is the token that has come, so that the row is as if
+/// it had been computed after it.
+bool Scheduler::isGuessRight(size_t row) const {
+  const Sequence &sequence = *scheduled[row];
+  return isAtEnd(row) &&
+         batch.ids[size_t(batch.starts[row])] == sequence.tokens.back();
+}
+
+/// Tells what came of the row of a step that has run.
+void Scheduler::takeRow(size_t row, const float *logits,
+                        std::vector<Event> &events) {
+  Sequence &sequence = *scheduled[row];
+  if (guessed[row]) {
+    if (!isGuessRight(row))
+      return;
+    noteComputed(sequence, 1);
+    statistics.update([](Statistics &s) { ++s.guessedRight; });
+  }
+  keepPages(sequence);
+  if (isAwaited(row))
+    events.push_back(tellPrompt(sequence, row, logits));
+  if (!isAtEnd(row))
+    return;
+  events.push_back(sample(sequence, row, logits));
+  if (events.back().finish == Finish::None)
+    return;
+  release(sequence);
+  // Rows of guesses may follow.
+  std::replace(scheduled.begin(), scheduled.end(), &sequence,
+               static_cast<Sequence *>(nullptr));
+  std::erase_if(running, [&](const Owner &s) { return s.get() == &sequence; });
+  statistics.update([](Statistics &s) { ++s.finished; });
+}
+
 Status Scheduler::step(std::vector<Event> &events) {
   if (idle())
     return {};
@@ -384,26 +475,21 @@ Status Scheduler::step(std::vector<Event> &events) {
   auto modelStart = Clock::now();
   TPRT_TRY(model.step(batch));
   for (size_t row = 0; row < scheduled.size(); ++row)
-    noteComputed(*scheduled[row], batch.starts[row + 1] - batch.starts[row]);
+    if (!guessed[row])
+      noteComputed(*scheduled[row], batch.starts[row + 1] - batch.starts[row]);
   askMasks();
   dropOverruled();
-  TPRT_ASSIGN(const float *all, logitsIfWanted());
+  std::vector<bool> wanted = rowsOfLogits();
+  const float *all = nullptr;
+  if (std::count(wanted.begin(), wanted.end(), true) > 0) {
+    TPRT_ASSIGN(all, model.logits(wanted));
+  }
   double modelSeconds = secondsSince(modelStart);
   for (size_t row = 0; row < scheduled.size(); ++row) {
-    Sequence &sequence = *scheduled[row];
-    const float *logits = all ? all + int64_t(row) * program.vocabulary : all;
-    keepPages(sequence);
-    if (isAwaited(row))
-      events.push_back(tellPrompt(sequence, row, logits));
-    if (!isAtEnd(row))
-      continue;
-    events.push_back(sample(sequence, row, logits));
-    if (events.back().finish == Finish::None)
-      continue;
-    release(sequence);
-    std::erase_if(running,
-                  [&](const Owner &s) { return s.get() == &sequence; });
-    statistics.update([](Statistics &s) { ++s.finished; });
+    const float *logits =
+        wanted[row] ? all + int64_t(row) * program.vocabulary : nullptr;
+    if (scheduled[row])
+      takeRow(row, logits, events);
   }
   gauge();
   statistics.update([&](Statistics &s) {

@@ -80,9 +80,14 @@ private:
   void compose();
   bool reserve(Sequence &sequence);
   bool admit();
+  size_t addRow(Sequence &sequence, int64_t begin, const int32_t *ids,
+                int64_t count);
   void put(Sequence &sequence, int64_t first, int64_t count);
+  void putGuesses(Sequence &sequence);
   void prefill(Sequence &sequence);
   int64_t endOf(size_t row) const;
+  void takeRow(size_t row, const float *logits, std::vector<Event> &events);
+  bool isGuessRight(size_t row) const;
   bool isAtEnd(size_t row) const;
   void chooseNext(const Sequence &sequence, size_t row, bool isLast);
   void release(Sequence &sequence);
@@ -91,7 +96,7 @@ private:
   History historyOf(const Sequence &sequence) const;
   void askMasks();
   void dropOverruled();
-  Expected<const float *> logitsIfWanted();
+  std::vector<bool> rowsOfLogits() const;
   bool isAwaited(size_t row) const;
   Event tellPrompt(Sequence &sequence, size_t row, const float *logits);
   Event endWithout(const Sequence &sequence);
@@ -108,7 +113,8 @@ private:
   Batch batch;
   std::vector<Owner> running;        ///< by number
   std::deque<Owner> waiting;         ///< by number
-  std::vector<Sequence *> scheduled; ///< by row
+  std::vector<Sequence *> scheduled; ///< by row; null once it has ended
+  std::vector<bool> guessed;         ///< by row: its token is not known to come
 };
 
 } // namespace tprt::generation

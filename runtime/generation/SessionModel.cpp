@@ -100,11 +100,21 @@ Status SessionModel::step(Batch &batch) {
                    batch.logprobs.data())});
 }
 
-Expected<const float *> SessionModel::logits() {
-  TPRT_TRY(session.read(
-      last.index,
-      {Binding::of("logits", FileType::F32, {last.rows, program.vocabulary},
-                   values.data())}));
+Expected<const float *> SessionModel::logits(const std::vector<bool> &wanted) {
+  // Rows that stand together are one transfer.
+  for (size_t row = 0; row < wanted.size();) {
+    size_t end = row;
+    while (end < wanted.size() && wanted[end])
+      ++end;
+    if (end > row)
+      TPRT_TRY(session.readRows(
+          last.index,
+          Binding::of("logits", FileType::F32,
+                      {int64_t(end - row), program.vocabulary},
+                      values.data() + int64_t(row) * program.vocabulary),
+          int64_t(row)));
+    row = end + 1;
+  }
   return static_cast<const float *>(values.data());
 }
 

@@ -25,7 +25,7 @@ class SessionModel final : public StepModel {
 public:
   static Expected<std::unique_ptr<StepModel>> make(Session &session);
   Status step(Batch &batch) override;
-  Expected<const float *> logits() override;
+  Expected<const float *> logits(const std::vector<bool> &wanted) override;
   /// After a failure the others know already.
   void end() override { (void)session.endLead(); }
   void abort(const Status &status) override { session.abort(status); }

@@ -38,6 +38,8 @@ std::string Statistics::toJson() const {
         {"computed", computedTokens},
         {"computed_again", computedAgain},
         {"prompt_computed", promptComputed},
+        {"guessed", guessed},
+        {"guessed_right", guessedRight},
         {"prefix_hits", prefixHits}}},
       {"tokens_per_second",
        seconds > 0 ? double(generatedTokens) / seconds : 0},

@@ -34,6 +34,7 @@ struct Statistics {
   StepTimes firstToken, betweenTokens;
   int64_t pages = 0, pageSize = 0, pagesUsed = 0, pagesUsedMost = 0,
           pagesKept = 0;
+  int64_t guessed = 0, guessedRight = 0; ///< tokens (Request::guesses)
   int64_t prefixHits = 0; ///< tokens that were found in kept pages
   int64_t recomputed = 0; ///< requests that lost their pages for a while
 

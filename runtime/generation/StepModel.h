@@ -43,9 +43,10 @@ public:
   virtual ~StepModel() = default;
   /// Computes the tokens, and chooses those that follow.
   virtual Status step(Batch &batch) = 0;
-  /// The logits of the last token of each row of the last step, [rows,
-  /// vocabulary]; valid until the next step.
-  virtual Expected<const float *> logits() = 0;
+  /// The logits of the last token of the `wanted` rows of the last step: in an
+  /// array [rows, vocabulary], of which the other rows hold anything; valid
+  /// until the next step.
+  virtual Expected<const float *> logits(const std::vector<bool> &wanted) = 0;
   /// No step comes any more.
   virtual void end() {}
   /// No step comes any more, as this went wrong here alone.

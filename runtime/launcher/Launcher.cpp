@@ -369,6 +369,10 @@ void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
       "none: what the program has of the checkpoint's generation_config.json "
       "does not count")
       ->check(CLI::IsMember({"none"}));
+  set(int64_t(), "--speculate", "prompt_lookup_num_tokens",
+      "guess up to so many tokens of each step from what followed the same "
+      "ones before; no answer changes")
+      ->check(kNotNegative);
   add("--stop-ids", options.stopIds,
       "tokens that end an answer beside the program's own, with commas "
       "between them")
@@ -420,6 +424,19 @@ void addTrainOptions(CLI::App &app, Options &options) {
       "directory with config.json and what else small goes into checkpoints; "
       "default that of --weights")
       ->needs(save);
+  CLI::Option *evaluation =
+      add("--eval", train.evaluation,
+          "also tell the loss of these token ids, and keep the checkpoint with "
+          "the least in OUT.best");
+  add("--eval-every", train.evaluateEvery,
+      "after every so many steps, and after the last; default: that alone")
+      ->check(kPositive)
+      ->needs(evaluation);
+  add("--patience", train.patience,
+      "end the run after so many evaluations in a row that are no better than "
+      "the best")
+      ->check(kPositive)
+      ->needs(evaluation);
   add("--log", train.log, "a line of JSON per step, to this file");
   add("--max-skips", train.maxSkips,
       "steps in a row that may be skipped as their loss or gradient norm is "

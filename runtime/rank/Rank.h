@@ -75,6 +75,12 @@ public:
     return {};
   }
 
+  /// The same of `bytes` of one output from `offset` on.
+  virtual tprt::Status downloadPart(int64_t entry, int64_t output,
+                                    int64_t offset, int64_t bytes) {
+    return {};
+  }
+
   const std::vector<int64_t> &coordinates() const { return meshCoordinates; }
   /// Host memory of local, padded values.
   void *input(int64_t entry, int64_t i) const {

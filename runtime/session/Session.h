@@ -150,6 +150,11 @@ public:
   /// Writes outputs of the entry's last step, as step does.
   Status read(int64_t entry, const std::vector<Binding> &outputs);
 
+  /// The same of rows of one output, from `first` on: as many as the binding's
+  /// shape has. Ranks must have all rows, each a part of every row or all of
+  /// it.
+  Status readRows(int64_t entry, const Binding &output, int64_t first);
+
   /// Declines a step that this rank cannot take part in: the others, where they
   /// are processes, must not wait for it. If all refuse, nothing has happened.
   /// Returns the status.
@@ -250,8 +255,8 @@ private:
   bool processes() const { return backend_ && backend_->channel(); }
   /// A call of rank 0 that the others repeat.
   struct Call {
-    enum Kind : int64_t { Step, Read, State, PeakBytes, End } kind;
-    int64_t index = 0, first = 0, rows = 0; ///< an entry, or rows of a state
+    enum Kind : int64_t { Step, Read, ReadRows, State, PeakBytes, End } kind;
+    int64_t index = 0, first = 0, rows = 0; ///< an entry or a state, and rows
   };
   /// Sends the call, if this rank leads.
   Status tell(const Call &call, const std::vector<Binding> &inputs = {},

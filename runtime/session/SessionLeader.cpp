@@ -88,6 +88,9 @@ Status Session::follow() {
     case Call::Read:
       TPRT_TRY(read(call.index, bindingsOf(wanted)));
       break;
+    case Call::ReadRows:
+      TPRT_TRY(readRows(call.index, bindingsOf(wanted)[0], call.first));
+      break;
     case Call::State:
       TPRT_TRY(state(call.index, call.first, call.rows).status());
       break;

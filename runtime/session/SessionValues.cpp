@@ -205,6 +205,35 @@ Status Session::read(int64_t index, const std::vector<Binding> &outputs) {
   return write(index, outputs, places);
 }
 
+Status Session::readRows(int64_t index, const Binding &output, int64_t first) {
+  TPRT_TRY(tell({Call::ReadRows, index, first}, {}, {output}));
+  const Entry &entry = manifest_.entries[size_t(index)];
+  std::string known;
+  auto place = findNamed(entry.outputs, output.name, known);
+  if (!place)
+    return unknown("output", output.name, "gives", known);
+  Value rows = entry.outputs[*place];
+  int64_t all = rows.shape.empty() ? 0 : rows.shape[0];
+  int64_t count = output.shape.empty() ? 0 : output.shape[0];
+  if (all == 0 || rows.localShape[0] != all || first < 0 || count < 1 ||
+      count > all - first)
+    return internalError("output '", rows.name, "' has no rows ", first, " to ",
+                         first + count - 1, " that are whole on every rank");
+  int64_t offset = rows.localBytes() / all * first;
+  rows.shape[0] = rows.localShape[0] = count;
+  TPRT_TRY(checkBinding("output", rows, rows.shape, output));
+  TPRT_TRY(expectAllRanks());
+  int64_t number = int64_t(*place), bytes = rows.localBytes();
+  TPRT_TRY(onRanks([=, this](int64_t rank) {
+    return ranks[rank]->downloadPart(index, number, offset, bytes);
+  }));
+  std::vector<const void *> local = outputsHere(index, *place);
+  for (const void *&at : local)
+    at = static_cast<const char *>(at) + offset;
+  return assembleAll(rows, std::move(local), typeFor(rows, output), output.data)
+      .status();
+}
+
 /// The addresses of an output on the ranks of this process.
 std::vector<const void *> Session::outputsHere(int64_t index,
                                                size_t place) const {

@@ -94,6 +94,8 @@ public:
   int64_t steps = 0, ends = 0;
   Status broken;         ///< what every step returns
   int64_t throwsAt = -1; ///< the step that has no memory
+  /// Tokens that come in turn, by position; none: any may come.
+  std::vector<int32_t> cycle;
   std::vector<std::string> aborts;
 
   void end() override { ++ends; }
@@ -105,7 +107,14 @@ public:
   }
   std::atomic<bool> isLost = false; ///< a rank is, whether or not steps run
 
-  Expected<const float *> logits() override {
+  /// Rows that nobody wants hold no numbers.
+  Expected<const float *> logits(const std::vector<bool> &wanted) override {
+    EXPECT_LE(wanted.size(), size_t(program.rows));
+    EXPECT_GT(std::count(wanted.begin(), wanted.end(), true), 0);
+    for (size_t row = 0; row < size_t(program.rows); ++row)
+      if (row >= wanted.size() || !wanted[row])
+        std::fill_n(values.begin() + int64_t(row) * program.vocabulary,
+                    program.vocabulary, NAN);
     return static_cast<const float *>(values.data());
   }
 
@@ -184,6 +193,8 @@ private:
       state = mixIn(state, cell.token, cell.position);
     }
     logitsOf(state, program.vocabulary, out);
+    if (!cycle.empty())
+      out[cycle[size_t(length) % cycle.size()]] += 100;
   }
 
   /// Every fifth token cannot be told.

@@ -152,7 +152,9 @@ public:
       throw std::bad_alloc();
     return model->step(batch);
   }
-  Expected<const float *> logits() override { return model->logits(); }
+  Expected<const float *> logits(const std::vector<bool> &wanted) override {
+    return model->logits(wanted);
+  }
   void end() override { model->end(); }
   void abort(const Status &status) override { model->abort(status); }
   Status failure() override { return model->failure(); }

@@ -192,6 +192,28 @@ TEST(Generation, APromptNeedsRoomForOneToken) {
   EXPECT_EQ(run.tokens[2], generateAlone(p, request({1, 2, 3, 4}, 2)));
 }
 
+/// A model that says the last two tokens again and again is guessed in turn.
+TEST(Generation, GuessesComeTogether) {
+  Generation p = program(4, 4, 200, 8);
+  Request r = request({7, 8, 9, 7, 8, 9, 7, 8}, 12);
+  r.guesses = 3;
+  // Only these may come, in turn: the answer is what is guessed.
+  Script run(p), plain(p);
+  run.scheduler.add(1, r);
+  run.model.cycle = plain.model.cycle = {7, 8, 9};
+  run.finish();
+  r.guesses = 0;
+  plain.scheduler.add(1, r);
+  plain.finish();
+  EXPECT_EQ(run.tokens[1], plain.tokens[1]);
+  EXPECT_EQ(run.tokens[1].size(), 12u);
+  Statistics s = run.statistics.get();
+  EXPECT_EQ(s.guessed, s.guessedRight);
+  EXPECT_EQ(s.guessedRight + s.steps, 12);
+  EXPECT_LE(s.steps, 4);
+  EXPECT_EQ(plain.statistics.get().steps, 12);
+}
+
 TEST(Generation, EndsOfARequest) {
   Generation p = program(4, 2, 80, 8);
   Request alone = request({3, 1, 4}, 30);
@@ -272,6 +294,7 @@ static Request randomRequest(std::mt19937 &random, const Generation &p) {
     r.stopIds = {int32_t(below(p.vocabulary))};
   if (below(4) == 0)
     r.mask = randomMask(below(30), 2 + below(5));
+  r.guesses = below(2) ? below(7) : 0;
   if (below(4) == 0) {
     r.promptLogProbabilities = below(3);
     r.maxTokens = below(3) ? r.maxTokens : 0;
@@ -363,7 +386,7 @@ static void expectCounts(Script &run,
 TEST(Generation, RandomScripts) {
   const char *more = std::getenv("TPRT_SCRIPTS");
   int scripts = more ? std::atoi(more) : 300;
-  int64_t hits = 0, recomputed = 0, old = 0;
+  int64_t hits = 0, recomputed = 0, old = 0, guessed = 0, right = 0;
   for (int script = 0; script < scripts; ++script) {
     unsigned seed = kSeed + unsigned(script);
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -400,6 +423,8 @@ TEST(Generation, RandomScripts) {
     hits += s.prefixHits;
     recomputed += s.recomputed;
     old += p.window > 0;
+    guessed += s.guessed;
+    right += s.guessedRight;
     EXPECT_EQ(s.finished + s.cancelled, int64_t(requests.size()));
     EXPECT_EQ(s.running + s.waiting + s.pagesUsed, 0);
   }
@@ -407,6 +432,8 @@ TEST(Generation, RandomScripts) {
   EXPECT_GT(hits, 0);
   EXPECT_GT(recomputed, 0);
   EXPECT_GT(old, 0);
+  EXPECT_GT(right, 0);
+  EXPECT_GT(guessed, right);
 }
 
 TEST(Generation, RequestsThatAreRefused) {

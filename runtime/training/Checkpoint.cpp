@@ -32,16 +32,32 @@ static Status cannot(const fs::path &path, const std::string &why) {
 Expected<Progress> training::readProgress(const std::string &folder) {
   std::string path = folder + "/" + kProgress;
   TPRT_ASSIGN(auto file, LoadedFile::open(path));
-  TPRT_ASSIGN(auto text, parseJson(file.bytes(), 8).in("'" + path + "'"));
+  return parseProgress(file.bytes(), "'" + path + "'");
+}
+
+Expected<Progress> training::parseProgress(std::string_view bytes,
+                                           const std::string &name) {
+  TPRT_ASSIGN(auto text, parseJson(bytes, 8).in(name));
   try {
-    Cursor top(text, "'" + path + "'");
+    Cursor top(text, name);
     Progress progress{top["step"].integer(0),
                       top["position"].integer(0),
                       top["rows"].integer(1),
                       top.has("skipped") ? top["skipped"].integer(0) : 0,
                       top["optimizer"].string(),
-                      {}};
+                      {},
+                      nlohmann::json::object()};
     (void)top["recipe"].has("lr"); // an object
+    if (top.has("evaluation")) {
+      Cursor noted = top["evaluation"];
+      (void)noted["worse"].integer(0);
+      if (noted.has("best_loss")) {
+        (void)noted["best_loss"].number();
+        (void)noted["best_step"].integer(0);
+      }
+      noted.end();
+      progress.evaluation = text["evaluation"];
+    }
     top.end();
     progress.recipe = text["recipe"];
     return progress;
@@ -127,6 +143,8 @@ Status Checkpoint::write(Steps &steps, const Progress &progress,
       {"step", progress.step},           {"position", progress.position},
       {"rows", progress.rows},           {"skipped", progress.skipped},
       {"optimizer", progress.optimizer}, {"recipe", progress.recipe}};
+  if (!progress.evaluation.empty())
+    text["evaluation"] = progress.evaluation;
   TPRT_TRY(writeFile((aside / kProgress).string(), text.dump(2) + "\n"));
   for (const auto &entry : fs::directory_iterator(aside, error))
     TPRT_TRY(sync(entry.path()));

@@ -28,6 +28,8 @@ struct Progress {
   int64_t skipped = 0;  ///< steps whose loss or norm was not finite
   std::string optimizer;
   nlohmann::json recipe = nlohmann::json::object();
+  /// The losses of other data (Evaluation.h): best_loss, best_step, worse.
+  nlohmann::json evaluation = nlohmann::json::object();
 };
 
 /// The checkpoints of a run. The last one is the directory that the user names,
@@ -105,6 +107,12 @@ private:
 inline constexpr const char *kProgress = "trainer.json";
 /// Reads the progress in a checkpoint's directory.
 Expected<Progress> readProgress(const std::string &folder);
+/// The same of such a text, which is called `name`.
+Expected<Progress> parseProgress(std::string_view text,
+                                 const std::string &name);
+/// Whether a run that goes on has what its optimizer needs in the file of
+/// states.
+Status checkStates(const Manifest &manifest, const std::string &path);
 /// Puts a file or directory on the disk.
 Status sync(const std::filesystem::path &path);
 inline std::string statesFile(const std::string &folder) {

@@ -34,6 +34,7 @@ public:
   /// Appends the line of a step that was done, and of one that was skipped.
   void add(const nlohmann::json &line);
   void addSkipped(const nlohmann::json &line) { write(line); }
+  void addEvaluation(const nlohmann::json &line) { write(line); }
   /// Ends the line on a terminal, before something else is said.
   void pause();
   /// Opens the file again if another one has its name: a checkpoint took a copy

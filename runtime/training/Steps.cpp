@@ -57,6 +57,19 @@ Status Steps::gradient(std::vector<int32_t> &tokens,
   return session.step(gradientEntry, inputs, {});
 }
 
+Expected<Steps::Result> Steps::evaluate(std::vector<int32_t> &tokens,
+                                        std::vector<int32_t> &targets) {
+  TPRT_ASSIGN(int64_t entry, session.entry("main"));
+  Result result{};
+  TPRT_TRY(session.step(
+      entry,
+      {Binding::of("input_ids", FileType::I32, shape, tokens.data()),
+       Binding::of("targets", FileType::I32, shape, targets.data())},
+      {Binding::of("loss_sum", FileType::F32, {}, &result.lossSum),
+       Binding::of("tokens", FileType::F32, {}, &result.tokens)}));
+  return result;
+}
+
 Expected<Steps::Result> Steps::update(std::map<std::string, float> inputs) {
   std::vector<Binding> bound;
   for (const std::string &name : updateNames) {

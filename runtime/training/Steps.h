@@ -42,6 +42,9 @@ public:
   /// `seed` and the micro-batch's number say what dropout drops.
   Status gradient(std::vector<int32_t> &tokens, std::vector<int32_t> &targets,
                   int64_t seed, int64_t microstep);
+  /// The loss of a batch alone; `gradNorm` is 0.
+  Expected<Result> evaluate(std::vector<int32_t> &tokens,
+                            std::vector<int32_t> &targets);
   /// A step of the optimizer, whose inputs are among these.
   Expected<Result> update(std::map<std::string, float> inputs);
   /// See Session::state.

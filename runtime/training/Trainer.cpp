@@ -7,10 +7,10 @@
 
 #include "Trainer.h"
 
+#include "Evaluation.h"
 #include "Layout.h"
 #include "Log.h"
 #include "Recipe.h"
-#include "Tokens.h"
 
 #include <chrono>
 #include <cmath>
@@ -56,8 +56,8 @@ Expected<Source> training::sourceOf(const Options &options,
   return source;
 }
 
-/// Whether a run that goes on has what its optimizer needs.
-static Status checkStates(const Manifest &manifest, const std::string &path) {
+Status training::checkStates(const Manifest &manifest,
+                             const std::string &path) {
   TPRT_ASSIGN(auto file, InputFile::open(path));
   TPRT_ASSIGN(auto tensors, readSafetensorsHeader(file, path));
   for (const Training::Weight &weight : manifest.training->weights)
@@ -92,6 +92,9 @@ static Expected<bool> savesWhereItResumes(const Options &options,
   return resumed.isSameAs(checkpoint);
 }
 
+/// The name of the checkpoint whose loss of other data is the least.
+static std::string bestOf(const std::string &save) { return save + ".best"; }
+
 /// The place that checkpoints go to, which may not be another run's.
 static Status checkSave(const Options &options, const Source &source) {
   std::string option = "--save '" + options.save + "'";
@@ -105,6 +108,13 @@ static Status checkSave(const Options &options, const Source &source) {
                      progress ? detail::join(", of step ", progress->step) : "",
                      "; --resume '", options.save,
                      "' goes on with that run, --overwrite replaces it");
+  }
+  if (!options.evaluation.empty()) {
+    TPRT_ASSIGN(auto best, Checkpoint::at(bestOf(options.save)));
+    if (auto other = best.occupant(); other && !isOwn && !options.overwrite)
+      return userError(option, ": '", *other,
+                       "' is the best checkpoint of another run; --overwrite "
+                       "replaces it");
   }
   TPRT_TRY(checkpoint.checkWritable().in(option));
   if (!checkpoint.holdsLog())
@@ -131,6 +141,8 @@ Status training::check(Session &session, const Options &options,
                      before.optimizer, ", the program's is ", program.name());
   if (!source.states.empty())
     TPRT_TRY(checkStates(session.manifest(), source.states));
+  if (!options.evaluation.empty())
+    TPRT_TRY(Evaluation::open(steps, options.evaluation).status());
   return options.save.empty() ? checkWritable(options.log)
                               : checkSave(options, source);
 }
@@ -161,6 +173,9 @@ private:
   Status takeBatch();
   Expected<std::optional<Steps::Result>> makeStep();
   Status step();
+  Status evaluate();
+  bool isEvaluationDue(int64_t before) const;
+  bool isStale() const;
   Status noteEmpty();
   Status skip(const Steps::Result &result, json line);
   std::string setAside();
@@ -179,7 +194,8 @@ private:
   Progress progress;
   Recipe recipe{};
   std::optional<TokenFile> data;
-  std::optional<Checkpoint> checkpoint;
+  std::optional<Checkpoint> checkpoint, best;
+  std::optional<Evaluation> evaluation;
   std::optional<Log> log;
   std::vector<int32_t> ids, targets;
   int64_t saved = -1;  ///< the step that was saved last
@@ -197,6 +213,10 @@ Status Trainer::beginCheckpoint() {
   TPRT_ASSIGN(checkpoint, Checkpoint::at(options.save, options.log));
   TPRT_ASSIGN(bool isOwn, savesWhereItResumes(options, *checkpoint));
   TPRT_TRY(checkpoint->begin(options.keep, !isOwn));
+  if (evaluation) {
+    TPRT_ASSIGN(best, Checkpoint::at(bestOf(options.save)));
+    TPRT_TRY(best->begin(1, !isOwn));
+  }
   if (isOwn && source.weights == checkpoint->name())
     saved = progress.step;
   return {};
@@ -222,6 +242,9 @@ Status Trainer::begin() {
   progress.rows = data->rows();
   ids.resize(size_t(steps.batch() * steps.length()));
   targets.resize(ids.size());
+  if (!options.evaluation.empty()) {
+    TPRT_ASSIGN(evaluation, Evaluation::open(steps, options.evaluation));
+  }
   TPRT_TRY(beginCheckpoint());
   TPRT_ASSIGN(log, Log::open(options.log, progress, options.steps));
   return {};
@@ -297,6 +320,46 @@ Status Trainer::step() {
   inARow = 0;
   progress.step = number;
   log->add(line);
+  return {};
+}
+
+bool Trainer::isEvaluationDue(int64_t before) const {
+  bool isNext =
+      options.evaluateEvery > 0 && progress.step % options.evaluateEvery == 0;
+  return evaluation && progress.step > before &&
+         (isNext || progress.step == options.steps);
+}
+
+/// Whether the loss of other data has not fallen for so long that the run ends.
+bool Trainer::isStale() const {
+  return evaluation && options.patience > 0 &&
+         countWorse(progress) >= options.patience;
+}
+
+/// Notes the loss of the other data, and keeps the weights if it is the least.
+Status Trainer::evaluate() {
+  auto start = Clock::now();
+  TPRT_ASSIGN(auto loss, evaluation->run(steps));
+  bool isLeast = noteLoss(progress, loss.mean);
+  log->addEvaluation({{"step", progress.step},
+                      {"position", progress.position},
+                      {"eval_loss", loss.mean},
+                      {"eval_tokens", loss.tokens},
+                      {"eval_seconds", secondsSince(start)}});
+  log->pause();
+  int64_t worse = countWorse(progress);
+  say("step ", progress.step, ": loss ", loss.mean, " on '", options.evaluation,
+      isLeast ? "', the least so far"
+              : detail::join("', ", worse,
+                             worse == 1 ? " evaluation" : " evaluations",
+                             " after the least"));
+  if (!isLeast || !best)
+    return {};
+  Status status = best->save(steps, progress, source.folder);
+  if (status.code() != Code::User)
+    return status;
+  say("warning: the checkpoint of the least loss was not written: ",
+      status.message());
   return {};
 }
 
@@ -409,6 +472,12 @@ void Trainer::sumUp() const {
   if (unsaved > 0)
     say(unsaved, unsaved == 1 ? " checkpoint" : " checkpoints",
         " could not be written; '", checkpoint->name(), "' is of step ", saved);
+  if (isStale() && progress.step < options.steps)
+    return say("the loss on '", options.evaluation, "' has not fallen for ",
+               countWorse(progress), " evaluations: the run ends after step ",
+               progress.step, " of ", options.steps,
+               best ? detail::join("; '", best->name(), "' is of the least")
+                    : "");
   if (progress.step < options.steps)
     say("interrupted after step ", progress.step, " of ", options.steps,
         checkpoint ? "; it is saved, and --resume goes on from it" : "");
@@ -416,9 +485,11 @@ void Trainer::sumUp() const {
 
 Status Trainer::run() {
   TPRT_TRY(begin());
-  while (progress.step < options.steps && !isToldToEnd()) {
+  while (progress.step < options.steps && !isToldToEnd() && !isStale()) {
     int64_t before = progress.step;
     TPRT_TRY(step());
+    if (isEvaluationDue(before))
+      TPRT_TRY(evaluate());
     if (isSaveDue(before))
       TPRT_TRY(save());
   }

@@ -27,6 +27,10 @@ struct Options {
   bool overwrite = false; ///< whether `save` may replace those of another run
   /// Steps in a row that may be skipped as their loss or norm is not finite.
   int64_t maxSkips = 10;
+  std::string evaluation;    ///< other data; empty: none
+  int64_t evaluateEvery = 0; ///< steps; 0: after the last alone
+  /// Evaluations in a row that may be no better than the best; 0: any number.
+  int64_t patience = 0;
   std::function<bool()> isInterrupted = [] { return false; };
 };
 

@@ -203,6 +203,32 @@ def test_a_cache_that_is_shared():
         tp_mlir.LLM(FOLDER, rows=2, context=32, cells=65)
 
 
+def test_guesses(llm):
+    """A text that quotes itself is answered in fewer steps, and as without guesses."""
+    prompts = [one["prompt_ids"] + one["ids"][:60] + one["prompt_ids"]
+               for one in KNOWN[1:] if len(one["ids"]) > 60][:3]
+    options = [{}, {"temperature": 0.5, "seed": 3, "top_p": 0.9}, {"logprobs": 2}]
+    with tp_mlir.LLM(FOLDER, mesh="tp=2", rows=4, chunk=16, context=256, dtype="f32",
+                     speculate=3) as model:
+        for each in options:
+            expected = llm.generate(prompts, max_tokens=40, **each)
+            made = model.generate(prompts, max_tokens=40, **each)
+            assert [one.ids for one in made] == [one.ids for one in expected]
+            for one, other in zip(made, expected):
+                assert [x.chosen for x in one.logprobs] == pytest.approx(
+                    [x.chosen for x in other.logprobs], abs=1e-4)
+        stats = model.engine.stats()
+        assert 0 < stats.accepted_tokens < stats.guessed_tokens
+        # One that says the same again and again is guessed.
+        ids = [7, 8, 9] * 9
+        assert model.generate(ids, max_tokens=24).ids == llm.generate(ids, max_tokens=24).ids
+        after = model.engine.stats()
+        # The host chooses here, and nothing is guessed.
+        guessed = after.guessed_tokens
+        model.generate(prompts[0], max_tokens=8, repetition_penalty=1.1)
+        assert model.engine.stats().guessed_tokens == guessed
+
+
 def test_stop_strings(llm):
     whole = llm.generate(ONE["prompt"], max_tokens=20)
     stop = whole.text[9:14]

@@ -88,6 +88,70 @@ def test_train(model, tmp_path, capfd):
     assert all(numpy.array_equal(before[name], after[name]) for name in before)
 
 
+def test_evaluation(model, tmp_path, capfd):
+    """Trained on other words, the loss of the text falls at first and rises then: the run ends, and
+    the best checkpoint is kept."""
+    out, other = tmp_path / "out", tmp_path / "other"
+    other.write_text("Sphinx of black quartz, judge my vow. " * 60)
+    words = [model, other, "-o", out, "--seq", 16, "--batch", 4, "--lr", 3e-2, "--steps", 60,
+             "--eval", model / "text", "--eval-every", 2, "--patience", 3, "--schedule", "constant"]
+    assert run(*words) == 0
+    said = capfd.readouterr().err
+    lines = log(out)
+    losses = {line["step"]: line["eval_loss"] for line in lines if "eval_loss" in line}
+    best = min(losses, key=losses.get)
+    progress, kept = (json.loads((folder / "trainer.json").read_text())
+                      for folder in (out, tmp_path / "out.best"))
+    assert progress["evaluation"] == {"best_loss": losses[best], "best_step": best, "worse": 3}
+    assert kept["step"] == best and progress["step"] == best + 6 < 60
+    assert list(losses) == list(range(2, best + 7, 2))
+    assert "has not fallen for 3 evaluations: the run ends after step" in said
+    assert (tmp_path / "out.best/tokenizer.json").is_file()
+    # It is the mean of all tokens, as the weights are: a run of no steps more says the same.
+    assert run(tmp_path / "out.best", other, "-o", tmp_path / "again", "--seq", 16, "--batch", 3,
+               "--lr", 1e-20, "--steps", 1, "--eval", model / "text", "--optimizer", "sgd") == 0
+    again, = (line["eval_loss"] for line in log(tmp_path / "again") if "eval_loss" in line)
+    assert again == pytest.approx(losses[best], rel=1e-5)
+    # A run that has ended goes on to its end: nowhere.
+    assert run(*words, "--resume") == 0
+    assert log(out) == lines
+    assert run(*words) == 1
+    assert run(*command(model, tmp_path / "none", "--patience", 2)) == 1
+    assert "--patience has no meaning without --eval" in capfd.readouterr().err
+
+
+def test_tensorboard(model, tmp_path, monkeypatch):
+    pytest.importorskip("tensorboardX")
+    from tensorboardX.proto.event_pb2 import Event
+
+    def scalars():
+        """Of the newest file: dict of curve to {step: value}. Each record has its length and two
+        checksums around it."""
+        path = max((tmp_path / "events").iterdir(), key=lambda one: one.stat().st_mtime_ns)
+        data, found = path.read_bytes(), {}
+        while data:
+            size = int.from_bytes(data[:8], "little")
+            event = Event.FromString(data[12:12 + size])
+            for value in event.summary.value:
+                found.setdefault(value.tag, {})[event.step] = value.simple_value
+            data = data[16 + size:]
+        return found
+
+    words = command(model, tmp_path / "out", "--tensorboard", tmp_path / "events", "--eval",
+                    model / "text", "--eval-every", 2, "--dropout", "off")
+    assert run(*words, "--steps", 4) == 0
+    lines = log(tmp_path / "out")
+    for tag, key in (("train/loss", "loss"), ("train/lr", "lr"), ("eval/loss", "eval_loss")):
+        assert scalars()[tag] == pytest.approx(
+            {line["step"]: line[key] for line in lines if key in line}, rel=1e-6)
+    assert run(*words, "--steps", 6, "--resume") == 0
+    assert list(scalars()["train/loss"]) == [1, 2, 3, 4, 5, 6]
+    assert list(scalars()["eval/loss"]) == [2, 4, 6]
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    assert run(*words, "--steps", 8, "--resume") == 1
+    assert len(log(tmp_path / "out")) == 9
+
+
 def test_interrupt(model, tmp_path):
     """Ctrl-C reaches both processes: the run ends after its step and is saved."""
     out = tmp_path / "out"

@@ -198,3 +198,53 @@ def test_refusals(adamw, sgd):
     assert str(error.value) == (
         "the program does not train (no entry 'gradient'; the artifact has 'main'); "
         "compile(..., train=\"adamw\") makes one that does")
+
+
+def numbers(folder):
+    """Tensors of a checkpoint's files, as bytes."""
+    return {name: (folder / name).read_bytes()
+            for name in ("model.safetensors", "optimizer.safetensors")}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_saved_and_resumed(dtype, tmp_path):
+    """Six steps are three, a checkpoint and three more, bit for bit."""
+    program = compiled(train="adamw", dtype=dtype)
+    with program.train(FOLDER, RATE, weight_decay=0.2, seed=5) as trainer:
+        losses = [trainer.step(batch(step)).loss for step in range(3)]
+        trainer.save(tmp_path / "half")
+        losses += [trainer.step(batch(step)).loss for step in range(3, 6)]
+        trainer.save(tmp_path / "whole")
+    with program.train(FOLDER, RATE, resume=tmp_path / "half") as trainer:
+        assert (trainer.steps, trainer.microsteps, trainer.seed) == (3, 3, 5)
+        assert trainer.settings["weight_decay"] == 0.2
+        assert [trainer.step(batch(step)).loss for step in range(3, 6)] == losses[3:]
+        trainer.save(tmp_path / "half")
+    assert numbers(tmp_path / "half") == numbers(tmp_path / "whole")
+    # It is a checkpoint like others, with the small files.
+    assert (tmp_path / "half/config.json").read_bytes() == (FOLDER / "config.json").read_bytes()
+    with program.train(tmp_path / "half", RATE) as trainer:
+        assert trainer.steps == 0
+
+
+def test_saves_that_are_refused(sgd, tmp_path):
+    with sgd.train("init:1", RATE, resume=tmp_path / "out") as trainer:
+        trainer.accumulate(batch())
+        with pytest.raises(tp_mlir.InputError, match="save: 1 micro-batches wait for update"):
+            trainer.save(tmp_path / "out")
+        trainer.update()
+        trainer.save(tmp_path / "out")
+        trainer.save(tmp_path / "out")
+    with sgd.train("init:1", RATE) as trainer:
+        with pytest.raises(tp_mlir.InputError, match="out is there already; overwrite=True"):
+            trainer.save(tmp_path / "out")
+        trainer.save(tmp_path / "out", overwrite=True)
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other/mine").touch()
+        with pytest.raises(tp_mlir.InputError, match="other"):
+            trainer.save(tmp_path / "other", overwrite=True)
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["mine"]
+    with pytest.raises(tp_mlir.InputError, match="mine|trainer.json"):
+        sgd.train("init:1", RATE, resume=tmp_path / "other")
+    with pytest.raises(tp_mlir.InputError, match="expected tensor 'exp_avg"):
+        compiled(train="adamw").train("init:1", RATE, resume=tmp_path / "out")

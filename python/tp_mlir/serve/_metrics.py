@@ -17,7 +17,9 @@ _GAUGES = {"running": "Requests in steps", "waiting": "Requests in the queue",
 _COUNTERS = {"prompt_tokens": "Tokens of prompts computed",
              "generated_tokens": "Tokens generated",
              "shared_tokens": "Tokens of prompts found in pages of others",
-             "evictions": "Requests freed and computed again", "steps": "Programs run"}
+             "evictions": "Requests freed and computed again", "steps": "Programs run",
+             "guessed_tokens": "Tokens guessed in steps",
+             "accepted_tokens": "Guesses that came"}
 
 
 def _vllm(stats):

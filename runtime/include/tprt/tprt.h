@@ -145,6 +145,18 @@ TPRT_EXPORT int32_t tprt_read_states(tprt_session *session,
                                      const tprt_tensor *states, int64_t count);
 TPRT_EXPORT int32_t tprt_reset_states(tprt_session *session);
 
+/// Writes a checkpoint of a program that trains, whose ranks are all of this
+/// process: as tp-run --save does, in place of one that is there. `source` is
+/// a directory with the small files, config.json among them; `progress` the
+/// JSON object that goes into trainer.json. tprt_load_checkpoint, instead of
+/// tprt_load_weights, goes on from one.
+TPRT_EXPORT int32_t tprt_save_checkpoint(tprt_session *session,
+                                         const char *directory,
+                                         const char *source,
+                                         const char *progress);
+TPRT_EXPORT int32_t tprt_load_checkpoint(tprt_session *session,
+                                         const char *directory);
+
 /// JSON, as tp-run --stats=json and --timeline write it, empty on ranks other
 /// than 0; valid until the next call. Null after an error.
 TPRT_EXPORT const char *tprt_stats(tprt_session *session);
