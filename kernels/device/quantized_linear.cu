@@ -65,15 +65,21 @@ __device__ void loadEight(const char *row, int column, int width,
         column + i < shape::k() ? readNumber(row, column + i, type) : 0.0f;
 }
 
+/// Of each warp, for each number that a block makes.
 template <int numRows>
-__device__ void multiply(const Product &call) {
+using Partials = float[kProductWarps][kOutputs * numRows];
+
+/// `isAligned`: lines of the weight and rows of x are whole units at multiples
+/// of 16 bytes, so that nothing but loads stands between loads.
+template <int numRows, bool isAligned>
+__device__ void multiply(const Product &call, Partials<numRows> &partials) {
   const int unitSize = isNibble() ? 32 : 16;
   const int bytes = rowBytes(), units = (bytes + 15) / 16;
   const int firstLine = blockIdx.x * kOutputs;
   const int firstRow = blockIdx.y * numRows;
   const int64_t xBytes = int64_t(shape::k()) * typeBytes(shape::xType());
-  const int width = loadWidth(call.weight.values, bytes);
-  const int xWidth = loadWidth(call.x, xBytes);
+  const int width = isAligned ? 16 : loadWidth(call.weight.values, bytes);
+  const int xWidth = isAligned ? 16 : loadWidth(call.x, xBytes);
   float sums[kOutputs][numRows] = {};
 #pragma unroll 1
   for (int unit = threadIdx.x; unit < units; unit += launch::threads()) {
@@ -105,7 +111,6 @@ __device__ void multiply(const Product &call) {
       }
     }
   }
-  __shared__ float partials[kProductWarps][kOutputs * numRows];
 #pragma unroll
   for (int o = 0; o < kOutputs; ++o)
 #pragma unroll
@@ -127,13 +132,24 @@ __device__ void multiply(const Product &call) {
     sum += partials[i][own];
   finish(call, row, column, sum);
 }
+
+template <int numRows>
+__device__ void multiplyRows(const Product &call) {
+  __shared__ Partials<numRows> partials;
+  const int64_t xBytes = int64_t(shape::k()) * typeBytes(shape::xType());
+  if (loadWidth(call.weight.values, rowBytes()) == 16 &&
+      loadWidth(call.x, xBytes) == 16)
+    multiply<numRows, true>(call, partials);
+  else
+    multiply<numRows, false>(call, partials);
+}
 } // namespace
 
 // quantized_linear_<rows of y that a block makes>.
 #define TP_QUANTIZED_LINEAR(rows)                                              \
   extern "C" __global__ void quantized_linear_##rows(                          \
       TP_QUANTIZED_PARAMETERS) {                                               \
-    multiply<rows>(TP_QUANTIZED_PRODUCT);                                      \
+    multiplyRows<rows>(TP_QUANTIZED_PRODUCT);                                  \
   }
 TP_QUANTIZED_LINEAR(1)
 TP_QUANTIZED_LINEAR(2)
