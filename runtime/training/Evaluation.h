@@ -28,7 +28,7 @@ public:
     double mean;
     int64_t tokens; ///< that count
   };
-  /// Of all rows, by the weights as they are. Nothing is changed.
+  /// The loss of all rows by the weights as they are. Nothing is changed.
   Expected<Loss> run(Steps &steps);
 
 private:
