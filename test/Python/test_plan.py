@@ -631,3 +631,22 @@ def test_remarks_are_passed_on(tmp_path, capsys):
     (tmp_path / "config.json").write_text(json.dumps(config | {"odd_key": 1}))
     assert run(tmp_path, "--degrees", "1,2") == 0
     assert capsys.readouterr().err.count('for model_type "bloom": "odd_key"') == 1
+
+
+@pytest.mark.parametrize("recipe, bits", [
+    ({"quant_method": "awq", "bits": 4, "group_size": 128}, 4 + (16 + 8) / 128),
+    ({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},
+     8 + 32 / 128)])
+def test_quantised(capsys, tmp_path, recipe, bits):
+    """Weights and scales as they lie in memory: a block's scale once for each of its rows."""
+    config = json.loads((LLAMA_70B / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": recipe}))
+    found = rows(report(capsys, tmp_path, "--gpu", "h100", "--degrees", "1,4"))
+    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    keys = hidden // heads * config["num_key_value_heads"]
+    linear = config["num_hidden_layers"] * hidden * (
+        2 * hidden + 2 * keys + 3 * config["intermediate_size"])
+    whole = linear * bits / 8 + 2 * config["vocab_size"] * hidden * 2
+    for degree in (1, 4):
+        assert found["megatron", degree]["memory"]["parameters"] == pytest.approx(
+            whole / degree, rel=0.03)

@@ -5,6 +5,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import json
+import random
+import subprocess
 
 import numpy
 import pytest
@@ -12,6 +14,7 @@ import quantised
 from safetensors.numpy import save_file
 
 import tp_mlir
+from tp_mlir import _tools
 
 SEED = 20261127
 GROUP = "quantization_config.config_groups.group_0"
@@ -51,12 +54,10 @@ KEYS = [
     (INT4, (*WEIGHTS, "dynamic"), True,
      "weights that are quantised at run time are not supported"),
     (INT4, (*WEIGHTS, "scale_dtype"), "torch.uint8",
-     "scales of a type of their own are not supported"),
-    (INT4, (*WEIGHTS, "zp_dtype"), "torch.int32",
-     "zero points of a type of their own are not supported"),
+     f'unsupported {GROUP}.weights.scale_dtype "torch.uint8" in format "pack-quantized"; expected '
+     'null or "torch.bfloat16"'),
     (INT4, ("format",), "marlin-24",
-     'unsupported compressed-tensors format "marlin-24"; expected "pack-quantized", '
-     '"int-quantized", "float-quantized" or "naive-quantized"'),
+     'unsupported compressed-tensors format "marlin-24"; expected "pack-quantized", '),
     (INT4, ("config_groups", "group_0", "output_activations"), {"num_bits": 8},
      "results that are quantised are not supported"),
     (INT4, ("config_groups", "group_0"), 3,
@@ -71,8 +72,8 @@ KEYS = [
      '"token", "group", or "tensor" that is not dynamic, got "channel"'),
     (INT8, (*INPUTS, "dynamic"), False, f'{GROUP}.input_activations.dynamic: expected true of '
      'strategy "token", got false'),
-    (INT8, (*INPUTS, "scale_dtype"), "torch.uint8",
-     "scales of a type of their own are not supported"),
+    (INT8, (*INPUTS, "scale_dtype"), "torch.uint8", f"{GROUP}.input_activations.scale_dtype: "
+     'expected null or a float type of at least 16 bits, got "torch.uint8"'),
     (FP8, ("is_checkpoint_fp8_serialized",), False,
      "weights that are quantised when they are loaded are not supported"),
     (GPTQ, ("pack_dtype",), "int16", "other words are not supported"),
@@ -133,3 +134,61 @@ def test_scales_are_finite(tmp_path):
     with pytest.raises(tp_mlir.InputError, match=f"tensor '{LAYER}.weight_scale': expected finite "
                                                  "scales, got inf"):
         program.run(folder, {"input_ids": numpy.array([[1, 2, 3, 4]])})
+
+
+# Keys that say how a checkpoint was made, or what other programs do with it.
+SILENT = {"observer", "observer_kwargs", "quantization_status", "version", "sym", "group_size"}
+# Any name is one, and what becomes of a cache is said in a remark.
+NAMES = {"targets", "ignore", "modules_to_not_convert", "exclude_modules", "kv_cache_scheme",
+         "kv_cache_quant_algo"}
+
+
+def leaves(value, path=()):
+    """The paths of all that an object holds, and of itself."""
+    yield path
+    children = (value.items() if isinstance(value, dict)
+                else enumerate(value) if isinstance(value, list) else ())
+    for key, child in children:
+        yield from leaves(child, (*path, key))
+
+
+def replaced(value, path, new):
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(copy[path[0]], path[1:], new)
+    return copy
+
+
+def imported(folder, recipe):
+    """(exit code, what it said) of a config.json alone."""
+    quantised.save(folder, quantised.config(), {"x": numpy.zeros(1, numpy.float32)}, recipe)
+    (folder / "model.safetensors").unlink()
+    done = subprocess.run([_tools.find("tp-import"), folder], capture_output=True, text=True,
+                          timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_mutated_configs(tmp_path):
+    """No config crashes, a key that nobody knows is refused, and a value that is nonsense is refused
+    or in a key that changes nothing."""
+    chance = random.Random(SEED)
+    recipes = {json.dumps(row[0]) for row in (quantised.FORMATS | quantised.RECIPES).values()}
+    for number, text in enumerate(sorted(recipes)):
+        recipe = json.loads(text)
+        inner = "quantization" if "producer" in recipe else None
+        known = recipe[inner] if inner else recipe
+        code, _, said = imported(tmp_path / f"{number}", recipe | (
+            {inner: known | {"odd_key": 1}} if inner else {"odd_key": 1}))
+        assert code == 1 and "odd_key" in said, f"{recipe}: {said}"
+        paths = [path for path in leaves(known) if path]
+        for path in chance.sample(paths, min(4, len(paths))):
+            new = chance.choice(["nonsense", -7, [None], {"a": {}}, 1e300, True])
+            changed = replaced(known, path, new)
+            code, program, said = imported(
+                tmp_path / f"{number}", recipe | {inner: changed} if inner else changed)
+            where = f"{path} = {new!r} in {recipe}, seed {SEED}: {said}"
+            assert code in (0, 1) and (program or "error:" in said), where
+            silent = (SILENT | NAMES) & set(map(str, path)) or new is True or (
+                "input_activations" in path and '"num_bits": 4, "type": "float"' in text)
+            assert code == 1 or silent, where
