@@ -9,7 +9,7 @@
 // CHECK-SAME: tp.entries = [@main.step]
 // CHECK-SAME: tp.manifest = "{
 // CHECK-SAME: \22gemms\22:[{
-// CHECK-SAME: \22k\22:64,\22m\22:8,\22n\22:64
+// CHECK-SAME: \22k\22:64,\22locations\22:[{{[^]]*}}],\22m\22:8,\22n\22:64
 // CHECK-SAME: \22names\22:[\22layers.{i}.w\22]
 // CHECK-LABEL: func.func private @main.step(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr) -> i32
 // CHECK: cf.br ^[[HEAD:.*]](%{{.*}} : i64, !llvm.ptr, !llvm.ptr)

@@ -88,7 +88,7 @@ def test_fixtures_are_small():
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")
 def test_without_torch():
     with pytest.raises(ImportError,
-                       match=r"torch is not installed; pip install 'tp-mlir\[export\]'"):
+                       match=r"torch is not installed; pip install './python\[export\]'"):
         tp_mlir.export(None)
 
 
