@@ -109,7 +109,7 @@ __device__ inline void writeNumber(void *base, int64_t i, int type,
     static_cast<_Float16 *>(base)[i] = _Float16(value);
 }
 
-/// Where the scale and the zero point of an element are.
+/// Returns the place of an element's scale and zero point.
 __device__ inline int64_t findGroup(const Weight &weight, int row, int column) {
   const int line = shape::groupN() == 0 ? 0 : row / shape::groupN();
   int position = 0;

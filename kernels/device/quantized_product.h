@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the kernels of quantized_gemm share: the call, how it reads its
-// operands, and what it does to a sum on its way out,
+// The kernels of quantized_gemm share the call, the way it reads its operands,
+// and what it does to a sum on its way out:
 //
 //   y = activation(scale * sum + bias) + residual
 //

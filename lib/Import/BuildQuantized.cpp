@@ -367,9 +367,8 @@ Value ModelBuilder::roundInput(StringRef path, Value x,
     group.back() = isWhole ? 0 : how.group;
     scaleShape.back() = isWhole ? 1 : int64_t(llvm::divideCeil(k, how.group));
     scales = nn::ActivationScalesOp::create(
-        builder, loc,
-        RankedTensorType::get(scaleShape, builder.getF32Type()), x, element,
-        group.back(),
+        builder, loc, RankedTensorType::get(scaleShape, builder.getF32Type()),
+        x, element, group.back(),
         how.bound ? builder.getF64FloatAttr(how.bound) : FloatAttr());
   }
   Value values = nn::QuantizeOp::create(

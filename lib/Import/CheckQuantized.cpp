@@ -238,9 +238,9 @@ getUnreadQuantized(Location loc, const ModelConfig &config,
       patterns.push_back(pattern);
   };
   if (!config.quantization->cacheScheme.empty())
-    for (StringRef name : {"k_scale", "v_scale", "q_scale", "kv_scale",
-                           "k_zero_point", "v_zero_point",
-                           "k_proj.output_scale", "v_proj.output_scale"})
+    for (StringRef name :
+         {"k_scale", "v_scale", "q_scale", "kv_scale", "k_zero_point",
+          "v_zero_point", "k_proj.output_scale", "v_proj.output_scale"})
       add(("*." + name).str());
   for (const QuantizationConfig::Group &group : config.quantization->groups) {
     const QuantizedScheme &scheme = group.scheme;

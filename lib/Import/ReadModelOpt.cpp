@@ -54,8 +54,7 @@ static std::optional<QuantizedScheme> readAlgorithm(ObjectReader &from,
     scheme.activations =
         makeActivations("8-bit float, dynamic, per token", false, false);
   } else if (algorithm == "FP8_PB_WO") {
-    scheme.rows = scheme.columns =
-        from.getInt("group_size", 128, 1, 1 << 20);
+    scheme.rows = scheme.columns = from.getInt("group_size", 128, 1, 1 << 20);
   } else if (algorithm == "NVFP4" || algorithm == "W4A16_NVFP4") {
     scheme.bits = 4;
     scheme.scaleType = QuantizedScheme::ScaleType::E4M3;
@@ -67,8 +66,7 @@ static std::optional<QuantizedScheme> readAlgorithm(ObjectReader &from,
   } else if (algorithm == "MXFP8") {
     scheme.scaleType = QuantizedScheme::ScaleType::E8M0;
     readGroup(32);
-    scheme.activations =
-        makeActivations("8-bit float, per group", false, true);
+    scheme.activations = makeActivations("8-bit float, per group", false, true);
   } else {
     from.error("quant_algo")
         << "unsupported " << from.getPath("quant_algo") << " " << quoted(name)
@@ -96,9 +94,9 @@ static void readLayers(ObjectReader &reader, QuantizationConfig &out) {
     const json::Object *object = layers->getObject(name);
     std::string path = reader.getPath("quantized_layers") + "." + name.str();
     if (!object) {
-      reader.error("quantized_layers") << "unsupported " << path << " "
-                                       << showJson(*layers->get(name))
-                                       << ": expected an object";
+      reader.error("quantized_layers")
+          << "unsupported " << path << " " << showJson(*layers->get(name))
+          << ": expected an object";
       continue;
     }
     ObjectReader layer(reader.getFile(), *object, path);
@@ -128,8 +126,7 @@ static void checkGroups(ObjectReader &reader, const QuantizationConfig &out) {
     return;
   for (const auto &entry : *groups) {
     const json::Object *group = entry.second.getAsObject();
-    const json::Object *weights =
-        group ? group->getObject("weights") : nullptr;
+    const json::Object *weights = group ? group->getObject("weights") : nullptr;
     std::optional<int64_t> bits =
         weights ? weights->getInteger("num_bits") : std::nullopt;
     int64_t expected = out.groups.front().scheme.bits;
@@ -182,8 +179,7 @@ LogicalResult readQuantizationFile(MLIRContext *context, StringRef directory,
   llvm::sys::path::append(path, "hf_quant_config.json");
   if (!llvm::sys::fs::exists(path))
     return success();
-  std::optional<JsonFile> file =
-      JsonFile::read(context, path, maxConfigBytes);
+  std::optional<JsonFile> file = JsonFile::read(context, path, maxConfigBytes);
   if (!file)
     return failure();
   const json::Object *object = file->getRoot().getObject("quantization");

@@ -132,11 +132,12 @@ ActivationScheme Reader::readActivations(ObjectReader &input) {
                              Twine(strategy) + "\"");
   }
   if (!scheme.isStatic && !isDynamic)
-    refuse("dynamic", "expected true of strategy \"" + Twine(strategy) +
-                          "\", got false");
+    refuse("dynamic",
+           "expected true of strategy \"" + Twine(strategy) + "\", got false");
   if (!scheme.staysFloat && !scales.empty() && !isFloatType(scales))
     refuse("scale_dtype", "expected null or a float type of at least 16 bits, "
-                          "got \"" + Twine(scales) + "\"");
+                          "got \"" +
+                              Twine(scales) + "\"");
   input.ignore({"observer", "observer_kwargs", "block_structure", "actorder",
                 "zp_dtype"});
   input.finish();
@@ -238,8 +239,8 @@ static void readTypes(ObjectReader &weights, const FormatRow &row,
   std::string zeros = weights.getString("zp_dtype").value_or("");
   if (!scheme.isSymmetric && !zeros.empty() && zeros != "torch.int8")
     weights.error("zp_dtype")
-        << "unsupported " << weights.getPath("zp_dtype") << " "
-        << quoted(zeros) << "; expected null or \"torch.int8\"";
+        << "unsupported " << weights.getPath("zp_dtype") << " " << quoted(zeros)
+        << "; expected null or \"torch.int8\"";
 }
 
 void Reader::readWeights(ObjectReader &weights, StringRef format,
@@ -520,8 +521,8 @@ void Reader::readAwq() {
   if (StringRef(version).lower() != "gemm")
     reader.error("version") << "unsupported " << reader.getPath("version")
                             << " " << quoted(version) << "; expected \"gemm\"";
-  readModuleNames(reader, "modules_to_not_convert", ModuleNames::Style::Transformers,
-           out.ignored);
+  readModuleNames(reader, "modules_to_not_convert",
+                  ModuleNames::Style::Transformers, out.ignored);
   reader.ignore(producerKeys);
 }
 

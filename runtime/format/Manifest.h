@@ -129,8 +129,8 @@ enum class ScaleType : int;
 /// the unpacked tensor.
 struct Storage {
   std::string type; ///< of the file's tensor, as safetensors names it
-  /// The elements that lie in memory, in rows of whole bytes; none: those of the
-  /// parameter's type.
+  /// The elements that lie in memory, in rows of whole bytes; none: those of
+  /// the parameter's type.
   std::optional<QuantizedType> element;
   bool isNibble = false; ///< two elements to a byte
   int64_t bits = 0;      ///< of an element in a word along `dim`; 0: not packed

@@ -121,12 +121,12 @@ def test_a_program(tmp_path):
     with tp_mlir.LLM(MODEL, program=path) as model, tp_mlir.LLM(MODEL, **OPTIONS) as other:
         assert model.engine.context == 64
         assert model.generate([1, 2, 3], max_tokens=8) == other.generate([1, 2, 3], max_tokens=8)
-    with pytest.raises(tp_mlir.UsageError, match=r"made\.tpa has been compiled: expected no rows "
-                       "beside it, got 3"):
+    with pytest.raises(tp_mlir.UsageError, match="the program .*made.tpa has been compiled: expected "
+                       "no rows beside it, got 3"):
         tp_mlir.LLM(MODEL, program=path, rows=3)
     _tools.run("tp-compile", [MODEL, "-o", path])
-    with pytest.raises(tp_mlir.InputError, match="has no steps of generation: expected one made "
-                       "with tp-compile --generate"):
+    with pytest.raises(tp_mlir.InputError, match="the program .* has no steps of generation: expected "
+                       "one made with tp-compile --generate"):
         tp_mlir.LLM(MODEL, program=path)
     with pytest.raises(tp_mlir.InputError, match="missing.tpa"):
         tp_mlir.LLM(MODEL, program=tmp_path / "missing.tpa")

@@ -146,7 +146,7 @@ def test_a_plan():
                                  stop_ids=model.engine.stop_ids)
     assert len(texts) > 1
     assert [list(answer.ids) for answer in answers] == [one["ids"] for one in texts]
-    with pytest.raises(tp_mlir.InputError, match="a-plan"):
+    with pytest.raises(tp_mlir.UsageError, match="unknown plan 'a-plan'"):
         tp_mlir.LLM(FOLDER, plan="a-plan")
     # The error alone, not the stages before it.
     with pytest.raises(tp_mlir.InputError, match="^error: .* degree 3 does not fit "):

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -105,7 +106,8 @@ def test_evaluation(model, tmp_path, capfd):
     assert progress["evaluation"] == {"best_loss": losses[best], "best_step": best, "worse": 3}
     assert kept["step"] == best and progress["step"] == best + 6 < 60
     assert list(losses) == list(range(2, best + 7, 2))
-    assert "has not fallen for 3 evaluations: the run ends after step" in said
+    assert re.search("the loss on '.*' has not fallen for 3 evaluations: the run ends after step "
+                     f"{best + 6} of 60; '.*out.best' is of the least", said)
     assert (tmp_path / "out.best/tokenizer.json").is_file()
     # It is the mean of all tokens, as the weights are: a run of no steps more says the same.
     assert run(tmp_path / "out.best", other, "-o", tmp_path / "again", "--seq", 16, "--batch", 3,
@@ -118,6 +120,14 @@ def test_evaluation(model, tmp_path, capfd):
     assert run(*words) == 1
     assert run(*command(model, tmp_path / "none", "--patience", 2)) == 1
     assert "--patience has no meaning without --eval" in capfd.readouterr().err
+    (tmp_path / "tiny").write_text("A")
+    assert run(*command(model, tmp_path / "none", "--eval", tmp_path / "tiny")) == 1
+    assert re.search(r"--eval .*tiny: \d+ tokens, fewer than the \d+ of a row",
+                     capfd.readouterr().err)
+    shutil.copytree(tmp_path / "out.best", tmp_path / "third.best")
+    assert run(*command(model, tmp_path / "third", "--eval", model / "text")) == 1
+    assert re.search("save.*: '.*third.best' is the best checkpoint of another run; --overwrite "
+                     "replaces it", capfd.readouterr().err)
 
 
 def test_tensorboard(model, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import json
 import math
+import shutil
 
 import numpy
 import pytest
@@ -230,13 +231,15 @@ def test_saved_and_resumed(dtype, tmp_path):
 def test_saves_that_are_refused(sgd, tmp_path):
     with sgd.train("init:1", RATE, resume=tmp_path / "out") as trainer:
         trainer.accumulate(batch())
-        with pytest.raises(tp_mlir.InputError, match="save: 1 micro-batches wait for update"):
+        with pytest.raises(tp_mlir.InputError, match=r"save: 1 micro-batches wait for update\(\), "
+                                                          "which a checkpoint does not hold"):
             trainer.save(tmp_path / "out")
         trainer.update()
         trainer.save(tmp_path / "out")
         trainer.save(tmp_path / "out")
     with sgd.train("init:1", RATE) as trainer:
-        with pytest.raises(tp_mlir.InputError, match="out is there already; overwrite=True"):
+        with pytest.raises(tp_mlir.InputError, match="save: .*/out is there already; overwrite=True "
+                                                          "replaces the checkpoint of another training"):
             trainer.save(tmp_path / "out")
         trainer.save(tmp_path / "out", overwrite=True)
         (tmp_path / "other").mkdir()
@@ -246,5 +249,12 @@ def test_saves_that_are_refused(sgd, tmp_path):
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["mine"]
     with pytest.raises(tp_mlir.InputError, match="mine|trainer.json"):
         sgd.train("init:1", RATE, resume=tmp_path / "other")
+    told = json.loads((tmp_path / "out/trainer.json").read_text())
+    del told["recipe"]["made_by"]
+    shutil.copytree(tmp_path / "out", tmp_path / "theirs")
+    (tmp_path / "theirs/trainer.json").write_text(json.dumps(told))
+    with pytest.raises(tp_mlir.InputError, match="theirs is the checkpoint of a run of tp-run, which "
+                       "--resume goes on with; as `weights` it begins another"):
+        sgd.train("init:1", RATE, resume=tmp_path / "theirs")
     with pytest.raises(tp_mlir.InputError, match="expected tensor 'exp_avg"):
         compiled(train="adamw").train("init:1", RATE, resume=tmp_path / "out")

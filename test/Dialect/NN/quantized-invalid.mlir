@@ -149,3 +149,27 @@ func.func @quantize(%x: tensor<8x64xf32>, %s: tensor<8x2xf32>) -> tensor<8x64xi8
   %q = nn.quantize %x, %s {group = array<i64: 1, 0>} : (tensor<8x64xf32>, tensor<8x2xf32>) -> tensor<8x64xi8>
   return %q : tensor<8x64xi8>
 }
+
+// -----
+
+func.func @two(%x: tensor<8x64xf32>, %r: tensor<8x2xf32>, %q: tensor<2x4x64xi8>, %s: tensor<2x4x1xf32>) -> tensor<8x64xf32> {
+  // expected-error @below {{expected values and scales, and zeros or none, of gate, up and down, got 2, 3 and 0}}
+  %y = nn.quantized_experts %x, %r values %q, %q scales %s, %s, %s {activation = "silu", element = i8, group = array<i64: 1, 1, 0>, down_group = array<i64: 1, 1, 0>} : (tensor<8x64xf32>, tensor<8x2xf32>, tensor<2x4x64xi8>, tensor<2x4x64xi8>, tensor<2x4x1xf32>, tensor<2x4x1xf32>, tensor<2x4x1xf32>) -> tensor<8x64xf32>
+  return %y : tensor<8x64xf32>
+}
+
+// -----
+
+func.func @order() {
+  // expected-error @below {{expected an order for packed elements only}}
+  %q = tp.parameter "w" storage <"I8", order = [0]> : tensor<4x8xi8>
+  return
+}
+
+// -----
+
+func.func @key() {
+  // expected-error @below {{expected bits, dim, order, offset or repeat, got width}}
+  %q = tp.parameter "w" storage <"I8", width = 3> : tensor<4x8xi8>
+  return
+}

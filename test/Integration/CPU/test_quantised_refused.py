@@ -47,8 +47,7 @@ KEYS = [
     (INT4, ("ignore",), ["lm_head", 3],
      "unsupported entry 3 of quantization_config.ignore: it is no string"),
     (INT4, (*WEIGHTS, "strategy"), "row",
-     f'unsupported {GROUP}.weights.strategy "row"; expected "tensor", "channel", "group" or '
-     '"block"'),
+     f'unsupported {GROUP}.weights.strategy "row"; expected "tensor", "channel", "group" or "block"'),
     (INT4, (*WEIGHTS, "actorder"), "column",
      f'unsupported {GROUP}.weights.actorder "column"; expected "group" or "weight"'),
     (INT4, (*WEIGHTS, "dynamic"), True,
@@ -68,10 +67,10 @@ KEYS = [
      f'unsupported {GROUP}.weights.symmetric false of type "float"; expected true'),
     (INT8, (*INPUTS, "symmetric"), False, f"{GROUP}.input_activations.symmetric: expected true, "
      "got false"),
-    (INT8, (*INPUTS, "strategy"), "channel", f'{GROUP}.input_activations.strategy: expected '
-     '"token", "group", or "tensor" that is not dynamic, got "channel"'),
-    (INT8, (*INPUTS, "dynamic"), False, f'{GROUP}.input_activations.dynamic: expected true of '
-     'strategy "token", got false'),
+    (INT8, (*INPUTS, "strategy"), "channel",
+     '.strategy: expected "token", "group", or "tensor" that is not dynamic, got "channel"'),
+    (INT8, (*INPUTS, "dynamic"), False,
+     '.input_activations.dynamic: expected true of strategy "token", got false'),
     (INT8, (*INPUTS, "scale_dtype"), "torch.uint8", f"{GROUP}.input_activations.scale_dtype: "
      'expected null or a float type of at least 16 bits, got "torch.uint8"'),
     (FP8, ("is_checkpoint_fp8_serialized",), False,
@@ -118,12 +117,24 @@ def test_order(tmp_path):
         in refusal(folder)
 
 
+def test_bound(tmp_path):
+    """A layer's bound of magnitudes that is not the configuration's."""
+    folder, _ = quantised.write(tmp_path, "fbgemm", SEED, recipes=True)
+    path = folder / "model.safetensors"
+    bound = {f"{LAYER}.input_scale_ub": numpy.array([3], numpy.float32)}
+    save_file(quantised.read(path) | bound, path)
+    quantised.relabel(path, None)
+    assert f'tensor "{LAYER}.input_scale_ub": expected ' in refusal(folder)
+    assert ", which is activation_scale_ub of quantization_config, got " in refusal(folder)
+
+
 def test_no_such_group(tmp_path):
     """An order that names a group that is not there."""
     folder, _ = quantised.write(tmp_path, "gptq-order", SEED)
     rewritten(folder, lambda tensors: tensors[f"{LAYER}.g_idx"].put(3, 5))
     program = tp_mlir.compile(folder, seq=4, dtype="f32")
-    with pytest.raises(tp_mlir.InputError, match=f"tensor '{LAYER}.g_idx': 5 does not fit"):
+    with pytest.raises(tp_mlir.InputError, match=f"'.*': tensor '{LAYER}.g_idx': 5 does not fit "
+                                                 "what it is read as"):
         program.run(folder, {"input_ids": numpy.array([[1, 2, 3, 4]])})
 
 
@@ -131,8 +142,8 @@ def test_scales_are_finite(tmp_path):
     folder, _ = quantised.write(tmp_path, "int4-g16", SEED)
     program = tp_mlir.compile(folder, seq=4, dtype="f32")
     rewritten(folder, lambda tensors: tensors[f"{LAYER}.weight_scale"].put(7, numpy.inf))
-    with pytest.raises(tp_mlir.InputError, match=f"tensor '{LAYER}.weight_scale': expected finite "
-                                                 "scales, got inf"):
+    with pytest.raises(tp_mlir.InputError, match=f"'.*': tensor '{LAYER}.weight_scale': expected "
+                                                 "finite scales, got inf"):
         program.run(folder, {"input_ids": numpy.array([[1, 2, 3, 4]])})
 
 
