@@ -143,9 +143,9 @@ Status runEntry(Session &session, const Options &options) {
     TPRT_TRY(session.checkInputs(entry));
   TPRT_TRY(session.loadWeights(options.weights));
   TPRT_TRY(session.run(entries, options.repeat));
-  sayWhatRan(session, options, entries);
   if (!options.gradients.empty()) {
     TPRT_TRY(training::writeGradients(session, options.gradients));
+    sayWhatRan(session, options, entries);
     return report(session, options);
   }
   std::vector<std::vector<HostTensor>> outputs;
@@ -178,6 +178,7 @@ Status runEntry(Session &session, const Options &options) {
     if (!options.states.empty())
       TPRT_TRY(writeTensors(options.states, states));
   }
+  sayWhatRan(session, options, entries);
   return report(session, options);
 }
 

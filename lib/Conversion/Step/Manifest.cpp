@@ -9,7 +9,6 @@
 
 #include "Tables.h"
 
-#include "tp/Dialect/NN/IR/Quantized.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Ledger/Ledger.h"
