@@ -403,17 +403,49 @@ static LogicalResult fitCache(MLIRContext &context, CompileOptions &options,
   return success();
 }
 
+namespace {
+/// What a compilation says of its progress: at once if it takes long, and
+/// otherwise when it has succeeded, for an error is all that there is to say of
+/// one that fails soon.
+class Progress : public llvm::raw_ostream {
+public:
+  explicit Progress(llvm::raw_ostream &log)
+      : raw_ostream(/*unbuffered=*/true), log(log),
+        start(std::chrono::steady_clock::now()) {}
+  ~Progress() override { flush(); }
+  void tell() {
+    log << kept;
+    log.flush();
+    kept.clear();
+  }
+
+private:
+  static constexpr std::chrono::seconds isLong{2};
+
+  void write_impl(const char *text, size_t size) override {
+    kept.append(text, size);
+    position += size;
+    if (std::chrono::steady_clock::now() - start > isLong)
+      tell();
+  }
+  uint64_t current_pos() const override { return position; }
+
+  llvm::raw_ostream &log;
+  std::chrono::steady_clock::time_point start;
+  std::string kept;
+  uint64_t position = 0;
+};
+} // namespace
+
 LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
                           llvm::raw_ostream &log) {
   context.printOpOnDiagnostic(false);
-  // An error is all that there is to say of a compilation that has failed.
-  std::string told;
-  llvm::raw_string_ostream progress(told);
+  Progress progress(log);
   CompileOptions fitted = options;
   if (options.memory && failed(fitCache(context, fitted, progress)))
     return failure();
   if (failed(Compilation(context, fitted, progress).run()))
     return failure();
-  log << told;
+  progress.tell();
   return success();
 }
