@@ -83,13 +83,17 @@ static void noteLayers(ModelConfig &config, const Checkpoint &checkpoint,
 LogicalResult settleQuantization(Location loc, ModelConfig &config,
                                  const Checkpoint &checkpoint,
                                  const ImportOptions &options, int64_t layers) {
-  if (!config.quantization) {
-    if (options.floatActivations)
-      return emitError(loc) << "--activations float: expected a checkpoint "
-                               "whose quantization_config quantises "
-                               "activations, got none";
+  bool hasRecipe =
+      config.quantization &&
+      llvm::any_of(config.quantization->groups, [](const auto &group) {
+        return group.scheme.activations.has_value();
+      });
+  if (options.floatActivations && !hasRecipe)
+    return emitError(loc) << "--activations float: expected a checkpoint whose "
+                             "quantization_config quantises activations, got "
+                             "none";
+  if (!config.quantization)
     return success();
-  }
   const std::string &method = config.quantization->method;
   if (!config.quantization->cacheScheme.empty())
     emitRemark(loc) << "keys and values are not quantised (the recipe: "

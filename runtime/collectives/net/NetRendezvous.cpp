@@ -133,11 +133,14 @@ private:
   struct Caller {
     Connection connection;
     Clock::time_point deadline;
+    /// Said by one whose rank has called already and not been heard of since.
+    std::optional<Hello> waiting{};
   };
   /// A rank that has called.
   struct Guest {
     std::string host;
     bool here = false; ///< it has said that it heard the answer
+    Clock::time_point called{};
     std::optional<Clock::time_point> left{}; ///< when it ended after that
   };
 
@@ -166,6 +169,12 @@ private:
   /// moved to its rank, or it is heard again. An error ends the meeting.
   Status hear(Caller &caller) {
     bool open = caller.connection.receive();
+    if (caller.waiting) {
+      if (open)
+        return admit(caller, Hello(*caller.waiting));
+      caller.connection.close();
+      return {};
+    }
     auto frame = caller.connection.next();
     if (!frame) {
       if (!open || remaining(caller.deadline) == 0)
@@ -192,7 +201,8 @@ private:
     return admit(caller, *hello);
   }
 
-  /// One that brings the job's token is believed.
+  /// One that brings the job's token is believed. Of two that say they are one
+  /// rank, the second waits until it is known whether the first is still there.
   Status admit(Caller &caller, const Hello &hello) {
     int64_t rank = hello.rank;
     Status status;
@@ -205,7 +215,13 @@ private:
       caller.connection.send(encode(Type::Refuse, status.message()));
       return giveUp(status);
     }
-    guests[size_t(rank)] = {hello.host.empty() ? "?" : hello.host};
+    Guest &guest = guests[size_t(rank)];
+    if (connections.peers[size_t(rank)].open() &&
+        Clock::now() - guest.called < kHelloTime) {
+      caller.waiting = hello;
+      return {};
+    }
+    guest = {hello.host.empty() ? "?" : hello.host, false, Clock::now()};
     caller.connection.send(encode(Type::Heard));
     caller.connection.limit = 2 * kGreetingBytes;
     connections.peers[size_t(rank)] = std::move(caller.connection);
