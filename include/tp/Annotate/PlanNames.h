@@ -13,8 +13,9 @@
 
 namespace tp {
 
-/// What is wrong with the name of a plan, which is that of a built-in one or of
-/// a file that ends in ".json"; empty if nothing is. Files are not opened.
+/// Says what is wrong with the name of a plan, which is that of a built-in one
+/// or of a file that ends in ".json"; empty if nothing is. Files are not
+/// opened.
 std::string checkPlanName(llvm::StringRef nameOrFile);
 
 } // namespace tp

@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the numbers of a quantised weight mean, as an operation of its own that
-// is cut, executed and verified like any other; and the product that reads the
-// weight as it lies in memory, which schedule makes of a linear layer and it.
+// nn.dequantize says what the numbers of a quantised weight mean; it is cut,
+// executed and verified like any other operation. Schedule makes one product of
+// it and a linear layer, which reads the weight as it lies in memory.
 //
 //===----------------------------------------------------------------------===//
 

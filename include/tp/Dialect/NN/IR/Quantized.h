@@ -22,7 +22,7 @@ int64_t getRowBytes(mlir::Type element, int64_t size);
 /// The type of a tensor's bytes: tensor<64x33xi4> gives tensor<64x17xi8>.
 mlir::RankedTensorType getStorageType(mlir::RankedTensorType type);
 
-/// Whether tensors of such elements are bytes once they are in memory.
+/// Returns whether tensors of such elements are bytes once they are in memory.
 bool isStoredInBytes(mlir::Type element);
 
 /// Replaces what nn.dequantize makes of `values`, which are bytes of elements
@@ -30,7 +30,7 @@ bool isStoredInBytes(mlir::Type element);
 mlir::Value unpack(mlir::OpBuilder &builder, DequantizeOp op,
                    mlir::Value bytes);
 
-/// Whether each token, or all of them, have one scale.
+/// Returns whether each token, or all of them, have one scale.
 bool hasTokenScales(QuantizeOp op);
 
 /// The product of what `op`, which has such scales, makes of `linear`'s input:
@@ -39,8 +39,8 @@ bool hasTokenScales(QuantizeOp op);
 mlir::Value multiplyElements(mlir::OpBuilder &builder, LinearOp linear,
                              QuantizeOp op);
 
-/// What nn.dequantize makes of `op` by its own scales and groups, as loops that
-/// round each number.
+/// Returns what nn.dequantize makes of `op` by its own scales and groups, as
+/// loops that round each number.
 mlir::Value round(mlir::OpBuilder &builder, QuantizeOp op);
 
 } // namespace tp::nn

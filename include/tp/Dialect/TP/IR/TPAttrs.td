@@ -187,7 +187,7 @@ def TP_StorageAttr : TP_Attr<"Storage", "storage"> {
     /// The shape of the checkpoint's tensor, given the unpacked one.
     ::llvm::SmallVector<int64_t>
     getFileShape(::llvm::ArrayRef<int64_t> unpacked) const;
-    /// Where an unpacked element lies: the position in the file's tensor, and
+    /// Returns where an unpacked element lies: the position in the file's tensor, and
     /// the number of the element in the word.
     std::pair<int64_t, int64_t>
     locate(::llvm::ArrayRef<int64_t> unpacked,
