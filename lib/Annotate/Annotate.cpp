@@ -97,9 +97,9 @@ struct Target {
 
 class Annotator {
 public:
-  Annotator(MeshOp meshOp, const Plan &plan)
+  Annotator(MeshOp meshOp, const Plan &plan, bool allowsPadding)
       : meshOp(meshOp), mesh(meshOp.getMesh().toMesh()), plan(plan),
-        matches(plan.rules.size(), 0) {}
+        allowsPadding(allowsPadding), matches(plan.rules.size(), 0) {}
 
   LogicalResult run(ModuleOp module);
   unsigned getNumAnnotated() const { return numAnnotated; }
@@ -138,6 +138,7 @@ private:
   MeshOp meshOp;
   Mesh mesh;
   const Plan &plan;
+  bool allowsPadding;
   SmallVector<Target, 0> targets;
   SmallVector<unsigned> matches;
   unsigned numAnnotated = 0;
@@ -610,7 +611,7 @@ LogicalResult Annotator::run(ModuleOp module) {
            << "by name, so every rank would hold all of it: name the "
               "parameters as checkpoints do, annotate some, or give a JSON "
               "plan";
-  if (failed(fitHeads(module, mesh)))
+  if (failed(fitHeads(module, mesh, allowsPadding)))
     return failure();
   if (failed(fitGroups(module, mesh)) ||
       failed(shardTrainingStates(module, meshOp)))
@@ -780,7 +781,7 @@ struct AnnotatePass : public tp::impl::AnnotateBase<AnnotatePass> {
     MeshOp meshOp = getOrCreateMesh(module, mesh);
     if (!meshOp)
       return signalPassFailure();
-    Annotator annotator(meshOp, *loaded);
+    Annotator annotator(meshOp, *loaded, allowPadding);
     if (failed(annotator.run(module)))
       return signalPassFailure();
     numAnnotated = annotator.getNumAnnotated();

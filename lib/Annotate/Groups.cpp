@@ -218,6 +218,16 @@ static LogicalResult refuseShort(nn::DequantizeOp op, int64_t shards,
   return diag;
 }
 
+/// Heads are cut apart, but not the groups that are parts of several.
+static LogicalResult refuseHeads(nn::DequantizeOp op, int64_t shards,
+                                 int64_t head, int64_t group) {
+  return startError(op)
+         << "degree " << shards << " cuts heads unevenly, " << head
+         << " inputs at a time, and groups of " << group
+         << ", which share a scale, are no parts of that: expected a degree "
+            "that cuts the heads evenly";
+}
+
 LogicalResult tp::fitGroups(ModuleOp module, const Mesh &mesh) {
   SmallVector<nn::DequantizeOp> ops;
   module.walk([&](nn::DequantizeOp op) { ops.push_back(op); });
@@ -236,6 +246,13 @@ LogicalResult tp::fitGroups(ModuleOp module, const Mesh &mesh) {
       int64_t size = shape[d], shards = getShardCount(sharding.dims[d].axes);
       if (group <= 1 || shards == 1)
         continue;
+      // Heads that are cut unevenly, before anything else set a grain here.
+      const DimSharding &cut = sharding.dims[d];
+      if (cut.hasBlocks() || (cut.grain > 1 && d + 1 == shape.size())) {
+        if (cut.grain % group != 0)
+          return refuseHeads(op, shards, cut.grain, group);
+        continue;
+      }
       int64_t unit =
           d + 1 == shape.size() ? chooseUnit(op, size, group, shards) : group;
       if (unit != group && refine(op, unit))

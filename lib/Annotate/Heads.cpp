@@ -3,18 +3,23 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// With N ranks on nq query heads, N must divide nq; with nkv key and value
-// heads, N must divide nkv or nkv divide N, and in the second case each of the
-// N/nkv neighbouring ranks with queries of one group holds a copy of its head:
-// rank r has KV head floor(r nkv / N), which is the leading factor nkv of the
-// axis. Other degrees are refused before anything is compiled.
+// N ranks cut nkv key and value heads a ways and the query heads of each b ways,
+// N = a b (HeadSplits.h). Rows of query projections are blocks, one for each KV
+// head, of which the first a shards have some each and the rest parts of each;
+// rows of key and value projections are cut by the leading factor a of the axis
+// alone, so that N / a neighbouring ranks hold copies. Of all a and b the
+// cheapest are taken; where some heads are padding a remark says which these
+// are. More ranks than query heads are refused before anything is compiled.
 //
-// Example, 32 query and 8 KV heads at "tp" = 16: q_proj stays [{"tp"}, {}],
-// k_proj and v_proj become [{"tp":(1)8}, {}].
+// Examples on "tp": 32 query and 8 KV heads on 16 ranks: q_proj stays [{"tp"},
+// {}], k_proj and v_proj become [{"tp":(1)8}, {}]. 28 and 4 heads of 128 on 8:
+// q_proj becomes [{"tp" grain 128 block 896 by 4}, {}], k_proj [{"tp":(1)4},
+// {}]. 40 and 10 on 4: [{"tp" grain 512}, {}] and [{"tp" grain 128}, {}].
 //
 //===----------------------------------------------------------------------===//
 
 #include "Heads.h"
+#include "HeadSplits.h"
 #include "Weights.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,6 +29,7 @@
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Resolve/Provenance.h"
+#include <set>
 
 using namespace mlir;
 using namespace tp;
@@ -35,13 +41,31 @@ struct AttentionHeads {
   Operation *op;
   Value query, key, value, result;
   int64_t queries, keys;
-  Value keyPool, valuePool;
+  Value keyPool, valuePool, sinks;
 };
 
 /// The weights behind one operand of an attention; that of a norm is
 /// [heads, head size].
 struct HeadProjection {
   Operation *weight = nullptr, *bias = nullptr, *norm = nullptr;
+};
+
+class HeadFitter {
+public:
+  HeadFitter(const Mesh &mesh, bool allowsPadding)
+      : mesh(mesh), allowsPadding(allowsPadding) {}
+
+  /// Cuts what feeds `op`, if it is an attention, and what it feeds.
+  LogicalResult fit(Operation *op);
+
+private:
+  /// Says once for each kind of heads how they are shared, if some are padding.
+  void report(Operation *op, HeadCounts heads, ArrayRef<HeadSplit> splits);
+
+  const Mesh &mesh;
+  bool allowsPadding;
+  /// Query heads, KV heads and degrees that were reported.
+  std::set<std::tuple<int64_t, int64_t, int64_t>> reported;
 };
 } // namespace
 
@@ -59,7 +83,8 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
                           sizeOf(query, 2),
                           sizeOf(key, 2),
                           {},
-                          {}};
+                          {},
+                          plain.getSinks()};
   }
   auto paged = dyn_cast<nn::PagedAttentionOp>(op);
   if (!paged)
@@ -67,7 +92,7 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
   Value query = paged.getQuery(), keys = paged.getKeys();
   AttentionHeads heads{
       op, query, {}, {}, paged.getResult(), sizeOf(query, 2), sizeOf(keys, 1),
-      {}, {}};
+      {}, {},    paged.getSinks()};
   if (auto write = keys.getDefiningOp<nn::CacheWriteOp>()) {
     heads.key = write.getInput();
     heads.keyPool = write.getPool();
@@ -141,49 +166,85 @@ static Operation *findOutputWeight(Value value) {
   return {};
 }
 
-static bool fits(int64_t degree, int64_t queries, int64_t keys) {
-  return queries % degree == 0 && (keys % degree == 0 || degree % keys == 0);
-}
+//===----------------------------------------------------------------------===//
+// Degrees
+//===----------------------------------------------------------------------===//
 
-static LogicalResult refuse(Operation *op, int64_t degree, int64_t queries,
-                            int64_t keys) {
+static InFlightDiagnostic startError(Operation *op, HeadCounts heads,
+                                     int64_t degree) {
   std::string where = toString(op->getLoc());
   InFlightDiagnostic diag = op->emitOpError();
   if (!where.empty())
     diag << "at " << where << ": ";
-  diag << "degree " << degree << " does not fit " << queries
-       << " query heads and " << keys << " key/value heads: ";
-  if (queries % degree != 0)
-    diag << degree << " does not divide " << queries;
+  diag << "degree " << degree << " does not fit " << heads.queries
+       << " query heads and " << heads.keys << " key/value heads: ";
+  return diag;
+}
+
+static LogicalResult refuse(Operation *op, HeadCounts heads, int64_t degree,
+                            bool allowsPadding) {
+  InFlightDiagnostic diag = startError(op, heads, degree);
+  auto splits = listHeadSplits(heads, degree);
+  if (!splits.empty())
+    diag << "at best " << describe(heads, splits.front())
+         << "; --allow-padding compiles it";
   else
-    diag << "neither of " << degree << " and " << keys << " divides the other";
+    diag << "some ranks would have none";
   diag << "; degrees that fit: ";
   SmallVector<int64_t> degrees;
-  for (int64_t d = 1; d <= queries; ++d)
-    if (fits(d, queries, keys))
+  for (int64_t d = 1; d <= heads.queries; ++d) {
+    auto others = listHeadSplits(heads, d);
+    if (!others.empty() &&
+        (allowsPadding || !isWasteful(heads, others.front())))
       degrees.push_back(d);
+  }
   llvm::interleaveComma(degrees, diag);
   return diag;
 }
 
-/// Cut dimension 0 of the weight's annotation down to `count` shards.
-static void shorten(Operation *weight, int64_t count, const Mesh &mesh) {
+void HeadFitter::report(Operation *op, HeadCounts heads,
+                        ArrayRef<HeadSplit> splits) {
+  const HeadSplit &best = splits.front();
+  bool isEven = best.getPaddedQueries() == heads.queries &&
+                best.outer * best.keys == heads.keys;
+  if (isEven ||
+      !reported.insert({heads.queries, heads.keys, best.getDegree()}).second)
+    return;
+  InFlightDiagnostic diag = emitRemark(op->getLoc());
+  diag << best.getDegree() << " ranks share " << heads.queries
+       << " query heads and " << heads.keys << " key/value heads "
+       << describe(heads, best);
+  for (const HeadSplit &other : splits.drop_front().take_front(2))
+    diag << "; " << describe(heads, other);
+}
+
+//===----------------------------------------------------------------------===//
+// Cuts
+//===----------------------------------------------------------------------===//
+
+/// Cuts dimension `dim` of the weight, which has `size` elements for each head,
+/// by the axes of `cut`; leaves what has no annotation.
+static void setCut(Operation *weight, unsigned dim, int64_t numHeads,
+                   const DimSharding &cut, const Mesh &mesh) {
   ShardingAttr attr = getWeightSharding(weight);
   if (!attr)
     return;
   TensorSharding sharding = attr.toSharding(mesh);
-  if (sharding.dims.empty() || getShardCount(sharding.dims[0].axes) <= count)
+  ArrayRef<int64_t> shape = getWeightType(weight).getShape();
+  if (dim >= sharding.dims.size() || sharding.dims[dim].axes.empty() ||
+      shape[dim] % numHeads != 0)
     return;
-  auto parts = splitLeading(sharding.dims[0].axes, count);
-  if (!parts)
-    return;
-  sharding.dims[0].axes = canonicalize(parts->first);
+  int64_t size = shape[dim] / numHeads;
+  DimSharding &own = sharding.dims[dim];
+  own = {cut.axes, cut.grain * size, own.open, cut.block * size, cut.outer};
+  sharding.normalize(shape);
   setWeightSharding(weight, ShardingAttr::get(attr.getContext(), attr.getMesh(),
                                               mesh, sharding));
 }
 
 /// Heads of a cache lie where the rows of the projection that fills it do.
-static void shardCache(Value pool, Operation *weight, const Mesh &mesh) {
+static void shardCache(Value pool, Operation *weight, int64_t numHeads,
+                       const Mesh &mesh) {
   StateOp state = findState(pool);
   ShardingAttr attr = getWeightSharding(weight);
   if (!state || !attr || state.getShardingAttr())
@@ -196,35 +257,69 @@ static void shardCache(Value pool, Operation *weight, const Mesh &mesh) {
       ShardingAttr::get(attr.getContext(), attr.getMesh(), mesh, sharding));
 }
 
-LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh) {
+/// The axes that cut the heads: those of the weight that has most of them.
+static AxisList findAxes(const AttentionHeads &heads,
+                         ArrayRef<HeadProjection> projections,
+                         Operation *output, const Mesh &mesh) {
+  AxisList axes;
+  auto take = [&](Operation *weight, unsigned dim) {
+    ShardingAttr attr = getWeightSharding(weight);
+    if (!attr || attr.getDims().size() <= dim)
+      return;
+    AxisList own = canonicalize(attr.toSharding(mesh).dims[dim].axes);
+    if (getShardCount(own) > getShardCount(axes))
+      axes = own;
+  };
+  take(output, 1);
+  for (const HeadProjection &projection : projections)
+    take(projection.weight, 0);
+  return axes;
+}
+
+LogicalResult HeadFitter::fit(Operation *op) {
+  std::optional<AttentionHeads> found = getAttention(op);
+  if (!found)
+    return success();
+  HeadCounts heads{found->queries, found->keys};
+  HeadProjection query = findProjection(found->query),
+                 key = findProjection(found->key),
+                 value = findProjection(found->value);
+  Operation *output = findOutputWeight(found->result);
+  AxisList axes = findAxes(*found, {query, key, value}, output, mesh);
+  int64_t degree = getShardCount(axes);
+  SmallVector<HeadSplit> splits = listHeadSplits(heads, degree);
+  // Axes are cut where their sizes allow.
+  llvm::erase_if(splits, [&](const HeadSplit &split) {
+    return !splitLeading(axes, split.outer);
+  });
+  if (splits.empty() ||
+      (!allowsPadding && isWasteful(heads, splits.front())))
+    return refuse(op, heads, degree, allowsPadding);
+  report(op, heads, splits);
+  const HeadSplit &best = splits.front();
+  AxisList leading = canonicalize(splitLeading(axes, best.outer)->first);
+  DimSharding queries{axes, 1, false, heads.getGroup(), best.outer};
+  DimSharding keys{leading};
+  for (Operation *weight : {query.weight, query.bias, query.norm})
+    setCut(weight, 0, heads.queries, queries, mesh);
+  setCut(output, 1, heads.queries, queries, mesh);
+  if (Value sinks = found->sinks)
+    setCut(findWeight(sinks), 0, heads.queries, queries, mesh);
+  for (const HeadProjection &projection : {key, value})
+    for (Operation *weight :
+         {projection.weight, projection.bias, projection.norm})
+      setCut(weight, 0, heads.keys, keys, mesh);
+  shardCache(found->keyPool, key.weight, heads.keys, mesh);
+  shardCache(found->valuePool, value.weight, heads.keys, mesh);
+  return success();
+}
+
+LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh,
+                           bool allowsPadding) {
+  HeadFitter fitter(mesh, allowsPadding);
   WalkResult result = module.walk([&](Operation *op) {
-    std::optional<AttentionHeads> heads = getAttention(op);
-    if (!heads)
-      return WalkResult::advance();
-    HeadProjection query = findProjection(heads->query),
-                   key = findProjection(heads->key),
-                   value = findProjection(heads->value);
-    int64_t degree = 1;
-    if (ShardingAttr attr = getWeightSharding(findOutputWeight(heads->result)))
-      degree = getShardCount(attr.toSharding(mesh).dims[1].axes);
-    for (HeadProjection projection : {query, key, value})
-      if (ShardingAttr attr = getWeightSharding(projection.weight)) {
-        TensorSharding sharding = attr.toSharding(mesh);
-        degree = std::max(degree, getShardCount(sharding.dims[0].axes));
-      }
-    if (!fits(degree, heads->queries, heads->keys)) {
-      (void)refuse(op, degree, heads->queries, heads->keys);
-      return WalkResult::interrupt();
-    }
-    if (degree > heads->keys)
-      for (HeadProjection projection : {key, value}) {
-        shorten(projection.weight, heads->keys, mesh);
-        shorten(projection.bias, heads->keys, mesh);
-        shorten(projection.norm, heads->keys, mesh);
-      }
-    shardCache(heads->keyPool, key.weight, mesh);
-    shardCache(heads->valuePool, value.weight, mesh);
-    return WalkResult::advance();
+    return failed(fitter.fit(op)) ? WalkResult::interrupt()
+                                  : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }

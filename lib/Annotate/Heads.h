@@ -16,13 +16,15 @@
 
 namespace tp {
 
-/// Check every attention whose projections' weights are annotated, and cut the
-/// annotations of key and value projections with fewer heads than ranks down to
-/// the leading sub-axis that the heads allow, so that neighbouring ranks share
-/// a head. A cache that is a state without a sharding gets that of the
-/// projection which fills it. Emits an error with the degrees that fit where
-/// the heads do not.
-mlir::LogicalResult fitHeads(mlir::ModuleOp module, const Mesh &mesh);
+/// Gives the annotated weights of projections to and from every attention the
+/// cheapest cut that leaves heads whole (HeadSplits.h): key and value
+/// projections perhaps the leading sub-axis alone, so that neighbouring ranks
+/// share heads. A cache that is a state without a sharding gets that of the
+/// projection which fills it. A remark says where heads are padded. Emits an
+/// error with the degrees that fit where none does, or, unless `allowsPadding`,
+/// where more than half of the query heads would be padding.
+mlir::LogicalResult fitHeads(mlir::ModuleOp module, const Mesh &mesh,
+                             bool allowsPadding);
 
 } // namespace tp
 

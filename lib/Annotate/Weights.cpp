@@ -44,6 +44,12 @@ Operation *tp::findWeight(Value value) {
   return state && state.getParameter() ? state.getOperation() : nullptr;
 }
 
+RankedTensorType tp::getWeightType(Operation *weight) {
+  if (auto parameter = dyn_cast<ParameterOp>(weight))
+    return cast<RankedTensorType>(parameter.getType());
+  return cast<StateOp>(weight).getParameterType();
+}
+
 nn::DequantizeOp tp::getDequantize(Operation *weight) {
   if (!isa<ParameterOp>(weight) || weight->use_empty())
     return {};
@@ -119,7 +125,7 @@ static TensorSharding cutFurther(TensorSharding sharding, AxisRef axis,
     const DimSharding &dim = sharding.dims[d];
     int64_t shards = getShardCount(dim.axes) * axis.size;
     // Blocks of several elements stay in one place.
-    if (dim.grain != 1 || shape[d] < shards)
+    if (dim.grain != 1 || dim.hasBlocks() || shape[d] < shards)
       continue;
     bool divides = shape[d] % shards == 0;
     if (!best || divides)

@@ -23,6 +23,9 @@ StateOp findState(mlir::Value value);
 /// The weight that `value` is; null if it is none.
 mlir::Operation *findWeight(mlir::Value value);
 
+/// The type of the weight, of a stack's that of one layer.
+mlir::RankedTensorType getWeightType(mlir::Operation *weight);
+
 /// The operation that the parameter `weight` is a part of a quantised weight
 /// for; null if it is none.
 nn::DequantizeOp getDequantize(mlir::Operation *weight);

@@ -12,7 +12,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace tp;
@@ -20,11 +19,8 @@ using namespace tp;
 #include "tp/Interfaces/ShardingInterface.cpp.inc"
 
 int64_t LocalContext::getLocalSize(unsigned factor) const {
-  const Factor &f = rule.factors[factor];
-  int64_t grain = std::lcm(
-      f.grain, factor < factors.grains.size() ? factors.grains[factor] : 1);
-  return ::tp::getLocalSize(f.size,
-                            {factors.axes[factor], grain, /*open=*/false});
+  return ::tp::getLocalSize(rule.factors[factor].size,
+                            getFactorCut(rule, factors, factor));
 }
 
 Value LocalContext::getOffset(OpBuilder &builder, Location loc,

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A rank's part is the box at its position along each dimension's axes.
+// A rank's part is the box at its position along each dimension's axes, or one
+// for each block of a dimension that is cut in blocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,21 +17,31 @@ using namespace mlir;
 namespace tp::interp {
 
 namespace {
-/// Where a rank's part lies in the global tensor.
+/// A box that a rank has of the global tensor.
 struct Box {
-  SmallVector<int64_t> offsets, sizes;
-
-  Box(ArrayRef<int64_t> shape, ArrayRef<int64_t> local,
-      const TensorSharding &sharding, const Mesh &mesh, int64_t rank) {
-    for (auto [dim, size] : llvm::enumerate(shape)) {
-      int64_t position = mesh.getIndexAlong(rank, sharding.dims[dim].axes);
-      int64_t offset = std::min(position * local[dim], size);
-      offsets.push_back(offset);
-      sizes.push_back(std::min(local[dim], size - offset));
-    }
-  }
+  SmallVector<int64_t> offsets, local, sizes;
 };
 } // namespace
+
+/// The boxes of a rank: one, unless dimensions are cut in blocks. A rank with
+/// nothing but padding has none.
+static SmallVector<Box, 1> getBoxes(ArrayRef<int64_t> shape,
+                                    const TensorSharding &sharding,
+                                    const Mesh &mesh, int64_t rank) {
+  SmallVector<Box, 1> boxes(1);
+  for (auto [size, dim] : llvm::zip_equal(shape, sharding.dims)) {
+    SmallVector<Box, 1> next;
+    for (const ShardRange &range : getShardRanges(size, dim, rank, mesh))
+      for (Box box : boxes) {
+        box.offsets.push_back(range.begin);
+        box.local.push_back(range.local);
+        box.sizes.push_back(range.end - range.begin);
+        next.push_back(std::move(box));
+      }
+    boxes = std::move(next);
+  }
+  return boxes;
+}
 
 static void poison(Tensor &tensor) {
   for (int64_t i = 0; i < tensor.getNumElements(); ++i)
@@ -48,18 +59,20 @@ RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
   SmallVector<int64_t> local = getLocalShape(global.getShape(), sharding);
   RankTensors parts;
   Tensor zero(local, global.getElementType());
-  SmallVector<SmallVector<int64_t>> offsets(numRanks);
+  // By where its boxes begin: nothing is what a rank with only padding has.
+  SmallVector<std::optional<SmallVector<int64_t>>> begins(numRanks);
   for (int64_t rank = 0; rank < numRanks; ++rank) {
     if (sharding.reduction == ReductionKind::Sum &&
         mesh.getIndexAlong(rank, sharding.partial) != 0) {
       parts.push_back(zero);
       continue;
     }
-    Box box(global.getShape(), local, sharding, mesh, rank);
+    SmallVector<Box, 1> boxes =
+        getBoxes(global.getShape(), sharding, mesh, rank);
+    begins[rank] = boxes.empty() ? SmallVector<int64_t>() : boxes[0].offsets;
     int64_t same = 0;
-    while (same < rank && offsets[same] != box.offsets)
+    while (same < rank && begins[same] != begins[rank])
       ++same;
-    offsets[rank] = box.offsets;
     if (same < rank) {
       parts.push_back(parts[same]);
       continue;
@@ -67,8 +80,8 @@ RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
     Tensor part(local, global.getElementType());
     if (padding == PaddingFill::Poison)
       poison(part);
-    part.copyBox(global, box.offsets, SmallVector<int64_t>(local.size(), 0),
-                 box.sizes);
+    for (const Box &box : boxes)
+      part.copyBox(global, box.offsets, box.local, box.sizes);
     parts.push_back(part);
   }
   return parts;
@@ -77,9 +90,8 @@ RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
 void forEachPart(const RankTensors &locals, ArrayRef<int64_t> globalShape,
                  const TensorSharding &sharding, const Mesh &mesh,
                  function_ref<void(const Tensor &, int64_t, ArrayRef<int64_t>,
-                                   ArrayRef<int64_t>)>
+                                   ArrayRef<int64_t>, ArrayRef<int64_t>)>
                      visit) {
-  SmallVector<int64_t> local = getLocalShape(globalShape, sharding);
   for (ArrayRef<int64_t> group : mesh.getGroups(sharding.partial)) {
     Tensor part = locals[group[0]];
     bool isShared = llvm::all_of(
@@ -87,23 +99,22 @@ void forEachPart(const RankTensors &locals, ArrayRef<int64_t> globalShape,
     if (group.size() > 1 &&
         !(isShared && sharding.reduction != ReductionKind::Sum))
       part = combine(locals, group, sharding.reduction);
-    Box box(globalShape, local, sharding, mesh, group[0]);
-    visit(part, group[0], box.offsets, box.sizes);
+    for (const Box &box : getBoxes(globalShape, sharding, mesh, group[0]))
+      visit(part, group[0], box.offsets, box.local, box.sizes);
   }
 }
 
 Tensor assemble(const RankTensors &locals, ArrayRef<int64_t> globalShape,
                 const TensorSharding &sharding, const Mesh &mesh) {
   Tensor global(globalShape, locals[0].getElementType());
-  SmallVector<int64_t> zero(globalShape.size(), 0);
   SmallVector<SmallVector<int64_t>> seen;
   forEachPart(locals, globalShape, sharding, mesh,
               [&](const Tensor &part, int64_t, ArrayRef<int64_t> offsets,
-                  ArrayRef<int64_t> sizes) {
+                  ArrayRef<int64_t> local, ArrayRef<int64_t> sizes) {
                 if (llvm::is_contained(seen, offsets))
                   return;
                 seen.emplace_back(offsets);
-                global.copyBox(part, zero, offsets, sizes);
+                global.copyBox(part, local, offsets, sizes);
               });
   return global;
 }

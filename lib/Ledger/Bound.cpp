@@ -121,12 +121,15 @@ void tp::addBounds(Operation *function, const Mesh &mesh,
          llvm::zip_equal(targets, planReshardTree(state.shape, state.sharding,
                                                   targets, mesh))) {
       TensorSharding from = parent ? targets[*parent] : state.sharding;
-      for (const ReshardStep &step :
-           planReshard(state.shape, from, target, mesh).steps) {
-        if (!step.getRow().isLocal())
-          totals[std::string(step.getRow().operation)].bound +=
-              runs * getStepTraffic(state.shape, element, from, step);
-        from = step.result;
+      for (const ReshardStage &stage :
+           planReshardStages(state.shape, from, target, mesh)) {
+        from = stage.from;
+        for (const ReshardStep &step : stage.plan.steps) {
+          if (!step.getRow().isLocal())
+            totals[std::string(step.getRow().operation)].bound +=
+                runs * getStepTraffic(stage.shape, element, from, step);
+          from = step.result;
+        }
       }
     }
   };

@@ -72,7 +72,7 @@ static FactorShardings getFactors(Operation *op, const ShardingRule &rule,
     for (unsigned f = 0; f < rule.factors.size(); ++f)
       if (factors.axes[f].empty()) {
         factors.axes[f] = projection.factors.axes[f];
-        factors.grains[f] = projection.factors.grains[f];
+        factors.forms[f] = projection.factors.forms[f];
       }
   };
   for (auto [index, tensor] : llvm::enumerate(rule.operands))
@@ -125,8 +125,7 @@ void tp::addShares(Operation *function, const Mesh &mesh,
     double local = getRunCount(op) * perPoint, model = local;
     int64_t shards = 1;
     for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-      DimSharding dim{factors.axes[f],
-                      std::lcm(factor.grain, factors.grains[f]), false};
+      DimSharding dim = getFactorCut(rule, factors, f);
       model *= factor.size;
       local *= getLocalSize(factor.size, dim);
       shards *= getShardCount(dim.axes);

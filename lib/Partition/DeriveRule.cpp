@@ -18,6 +18,16 @@
 using namespace mlir;
 using namespace tp;
 
+/// Whether both cut the factor at the same places, however the grain is written.
+static bool cutsAlike(const ShardingRule &rule, unsigned f,
+                      const FactorShardings &a, const FactorShardings &b) {
+  int64_t size = rule.factors[f].size;
+  return a.axes[f] == b.axes[f] && a.forms[f].block == b.forms[f].block &&
+         a.forms[f].outer == b.forms[f].outer &&
+         getLocalSize(size, getFactorCut(rule, a, f)) ==
+             getLocalSize(size, getFactorCut(rule, b, f));
+}
+
 LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
                                      FactorShardings &factors) {
   // Factors, from the operands that carry them; all must agree.
@@ -36,10 +46,9 @@ LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
           continue;
         if (!decidedBy[f]) {
           factors.axes[f] = projection.factors.axes[f];
-          factors.grains[f] = projection.factors.grains[f];
+          factors.forms[f] = projection.factors.forms[f];
           decidedBy[f] = index;
-        } else if (factors.axes[f] != projection.factors.axes[f] ||
-                   factors.grains[f] != projection.factors.grains[f]) {
+        } else if (!cutsAlike(rule, f, factors, projection.factors)) {
           const std::string &name = rule.factors[f].name;
           return noteMade(
               errorAt(op, index)
@@ -84,7 +93,7 @@ LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
       for (unsigned f : dim)
         if (!decidedBy[f]) {
           factors.axes[f] = projection.factors.axes[f];
-          factors.grains[f] = projection.factors.grains[f];
+          factors.forms[f] = projection.factors.forms[f];
         }
   }
   return success();
@@ -95,9 +104,9 @@ LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
 static SmallVector<LoopCut> getCuts(Operation *op, const ShardingRule &rule,
                                     const FactorShardings &factors) {
   auto cutOf = [&](unsigned f) {
-    int64_t grain = std::lcm(rule.factors[f].grain, factors.grains[f]);
-    return LoopCut{factors.axes[f], getLocalSize(rule.factors[f].size,
-                                                 {factors.axes[f], grain})};
+    return LoopCut{factors.axes[f],
+                   getLocalSize(rule.factors[f].size,
+                                getFactorCut(rule, factors, f))};
   };
   SmallVector<LoopCut> cuts;
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
@@ -139,9 +148,9 @@ LogicalResult Deriver::checkPositions(Operation *op, const ShardingRule &rule,
   });
   bool hasOffsets = !indexed.empty() && numIndices >= indexed.size();
   for (auto [position, f] : llvm::enumerate(indexed)) {
-    int64_t grain = std::lcm(rule.factors[f].grain, factors.grains[f]);
     LoopCut cut{factors.axes[f],
-                getLocalSize(rule.factors[f].size, {factors.axes[f], grain})};
+                getLocalSize(rule.factors[f].size,
+                             getFactorCut(rule, factors, f))};
     Value offset;
     if (hasOffsets)
       offset =
@@ -362,6 +371,9 @@ LogicalResult Deriver::compute(Operation *op, RuleAttr attr) {
       failed(checkPositions(op, rule, factors)) ||
       failed(derivePartial(op, rule, factors, partial, kind)))
     return failure();
+  // What a local operation computes of parts of blocks is parts of blocks.
+  for (CutForm &form : factors.forms)
+    form.isInner = true;
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     if (!isa<RankedTensorType>(result.getType()))
       continue;

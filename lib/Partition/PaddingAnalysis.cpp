@@ -48,23 +48,21 @@ LogicalResult PaddingAnalysis::block(Block &block) {
   return success();
 }
 
-PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
-  ArrayRef<int64_t> shape = getGlobalShape(op.getInput());
-  States result = states[op.getInput()];
-  TensorSharding from = op.getFrom().toSharding(mesh);
-  ReshardPlan plan =
-      planReshard(shape, from, op.getTo().toSharding(mesh), mesh);
-  for (const ReshardStep &step : plan.steps) {
+/// What the padding of each dimension holds after the steps of a stage, on the
+/// stage's view.
+static void passSteps(const ReshardStage &stage, MutableArrayRef<PadState> all) {
+  TensorSharding from = stage.from;
+  for (const ReshardStep &step : stage.plan.steps) {
     // Zeros past the end of one dimension are so in the padding of all others.
     bool addsZeros = false;
-    for (auto [dim, size] : llvm::enumerate(shape))
+    for (auto [dim, size] : llvm::enumerate(stage.shape))
       addsZeros |= !step.getRow().permutes() &&
                    getPadding(size, step.result.dims[dim]) != 0 &&
                    from.dims[dim].axes != step.result.dims[dim].axes;
-    for (auto [dim, state] : llvm::enumerate(result)) {
+    for (auto [dim, state] : llvm::enumerate(all)) {
       const DimSharding &before = from.dims[dim];
       const DimSharding &after = step.result.dims[dim];
-      if (getPadding(shape[dim], after) == 0) {
+      if (getPadding(stage.shape[dim], after) == 0) {
         state = PadState::None;
       } else if (before.axes == after.axes) {
         // Other ranks hold zeros; a sum of infinities stays one.
@@ -79,6 +77,26 @@ PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
       }
     }
     from = step.result;
+  }
+}
+
+PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
+  ArrayRef<int64_t> shape = getGlobalShape(op.getInput());
+  States result = states[op.getInput()];
+  for (const ReshardStage &stage :
+       planReshardStages(shape, op.getFrom().toSharding(mesh),
+                         op.getTo().toSharding(mesh), mesh)) {
+    States view;
+    for (auto [d, state] : llvm::enumerate(result))
+      view.append(llvm::is_contained(stage.split, d) ? 2 : 1, state);
+    passSteps(stage, view);
+    // The padding of blocks is that of both their dimensions.
+    const PadState *next = view.begin();
+    for (auto [d, state] : llvm::enumerate(result)) {
+      state = *next++;
+      if (llvm::is_contained(stage.split, d))
+        state = join(state, *next++);
+    }
   }
   return result;
 }
@@ -129,10 +147,7 @@ LogicalResult PaddingAnalysis::repeat(RepeatOp op) {
 /// True if the factor is cut unevenly.
 static bool isPadded(const ShardingRule &rule, const FactorShardings &factors,
                      unsigned f) {
-  const Factor &factor = rule.factors[f];
-  DimSharding dim{factors.axes[f], std::lcm(factor.grain, factors.grains[f]),
-                  false};
-  return getPadding(factor.size, dim) != 0;
+  return getPadding(rule.factors[f].size, getFactorCut(rule, factors, f)) != 0;
 }
 
 static std::string listDegrees(int64_t size, int64_t grain) {
@@ -192,6 +207,12 @@ static std::optional<unsigned> findDim(const TensorFactors &tensor,
   return std::nullopt;
 }
 
+/// Two factors of one dimension have the same padding.
+static void addMask(SmallVectorImpl<Mask> &masks, const Mask &mask) {
+  if (!llvm::is_contained(masks, mask))
+    masks.push_back(mask);
+}
+
 LogicalResult PaddingAnalysis::factor(Operation *op, const OpAnalysis &analysis,
                                       unsigned f) {
   const ShardingRule &rule = analysis.rule;
@@ -212,14 +233,16 @@ LogicalResult PaddingAnalysis::factor(Operation *op, const OpAnalysis &analysis,
            << listDegrees(cut.size, cut.grain);
   for (auto [index, mask] : llvm::enumerate(guard->masks))
     if (mask)
-      masks[&op->getOpOperand(index)].push_back(
-          {*findDim(rule.operands[index], f), *mask});
+      addMask(masks[&op->getOpOperand(index)],
+              {*findDim(rule.operands[index], f), *mask});
   if (guard->inBody)
     guarded[op].push_back(f);
   SmallVector<PadState> results =
       getPaddingStates(op, f, applyMasks(*guard, operands));
   for (auto [index, state] : llvm::enumerate(results))
-    if (std::optional<unsigned> dim = findDim(rule.results[index], f))
-      states[op->getResult(index)][*dim] = state;
+    if (std::optional<unsigned> dim = findDim(rule.results[index], f)) {
+      PadState &all = states[op->getResult(index)][*dim];
+      all = join(all, state);
+    }
   return success();
 }

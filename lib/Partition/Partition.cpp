@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockViews.h"
 #include "Needs.h"
 #include "OpAnalysis.h"
 #include "PaddingAnalysis.h"
@@ -51,9 +52,10 @@ private:
                    const TensorSharding &to, LedgerAttr reason);
   Value buildMask(OpBuilder &builder, Location loc, Value global, Value local,
                   const Mask &mask);
-  /// Writes on `op`, which is none of the program's or has another body than
-  /// it, the rule that it has now. `shapes` has the factors of its tensors.
-  void setOwnRule(Operation *op, const ShardingRule &shapes);
+  /// A mask of a dimension that is not cut in blocks.
+  Value buildPlainMask(OpBuilder &builder, Location loc, Value local,
+                       ArrayRef<int64_t> shape, ShardingAttr sharding,
+                       const Mask &mask);
 
   ShardingAttr attrOf(MLIRContext *context, const TensorSharding &sharding) {
     return ShardingAttr::get(context, meshSymbol, mesh, sharding);
@@ -88,14 +90,26 @@ private:
 Value Converter::buildSteps(OpBuilder &builder, Location loc, Value value,
                             ArrayRef<int64_t> shape, TensorSharding from,
                             const TensorSharding &to, LedgerAttr reason) {
-  for (const ReshardStep &step : planReshard(shape, from, to, mesh).steps) {
-    LedgerAttr entry;
-    if (!step.getRow().isLocal())
-      entry = LedgerAttr::get(builder.getContext(), nextId++, reason.getCause(),
-                              reason.getAnnotation(), reason.getPass());
-    value = tp::buildStep(builder, loc, value, shape, from, step, mesh,
-                          meshSymbol, entry);
-    from = step.result;
+  MLIRContext *context = builder.getContext();
+  for (const ReshardStage &stage : planReshardStages(shape, from, to, mesh)) {
+    BlockView view{stage.split, shape, stage.shape};
+    bool isView = !stage.split.empty();
+    from = stage.from;
+    if (isView)
+      value = expandBlocks(builder, loc, value, view, attrOf(context, from),
+                           mesh);
+    for (const ReshardStep &step : stage.plan.steps) {
+      LedgerAttr entry;
+      if (!step.getRow().isLocal())
+        entry = LedgerAttr::get(context, nextId++, reason.getCause(),
+                                reason.getAnnotation(), reason.getPass());
+      value = tp::buildStep(builder, loc, value, stage.shape, from, step, mesh,
+                            meshSymbol, entry);
+      from = step.result;
+    }
+    if (isView)
+      value = collapseBlocks(builder, loc, value, view,
+                             attrOf(context, joinView(stage, shape)), mesh);
   }
   return value;
 }
@@ -112,19 +126,9 @@ void Converter::convertReshard(ReshardOp op, OpBuilder &builder) {
 // Masks
 //===----------------------------------------------------------------------===//
 
-void Converter::setOwnRule(Operation *op, const ShardingRule &shapes) {
-  std::string reason;
-  std::optional<ShardingRule> rule = getGlobalRule(op, shapes, reason);
-  assert(rule && "a form of an operation with a rule has one");
-  op->setAttr(TPDialect::getRuleAttrName(),
-              RuleAttr::get(op->getContext(), *rule));
-}
-
-/// `local` with the padding of a dimension overwritten.
-Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
-                           Value local, const Mask &mask) {
-  ShardingAttr sharding = getSharding(global);
-  ArrayRef<int64_t> shape = getGlobalShape(global);
+Value Converter::buildPlainMask(OpBuilder &builder, Location loc, Value local,
+                                ArrayRef<int64_t> shape, ShardingAttr sharding,
+                                const Mask &mask) {
   const DimSharding dim = sharding.toSharding(mesh).dims[mask.dim];
   linalg::GenericOp generic = buildPaddingMask(
       builder, loc, local, mask, shape[mask.dim], meshSymbol, mesh, dim.axes);
@@ -146,6 +150,26 @@ Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
   setOwnRule(generic, shapes);
   ++numMasks;
   return generic.getResult(0);
+}
+
+/// `local` with the padding of a dimension overwritten: of one that is cut in
+/// blocks, that past the last block and that of each block.
+Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
+                           Value local, const Mask &mask) {
+  ShardingAttr sharding = getSharding(global);
+  ArrayRef<int64_t> shape = getGlobalShape(global);
+  TensorSharding have = sharding.toSharding(mesh);
+  if (!have.dims[mask.dim].hasBlocks())
+    return buildPlainMask(builder, loc, local, shape, sharding, mask);
+  ReshardStage stage = splitBlocks(shape, have, mask.dim);
+  BlockView view{stage.split, shape, stage.shape};
+  ShardingAttr inView = attrOf(builder.getContext(), stage.from);
+  local = expandBlocks(builder, loc, local, view, inView, mesh);
+  for (unsigned dim : {mask.dim, mask.dim + 1})
+    if (getPadding(stage.shape[dim], stage.from.dims[dim]) != 0)
+      local = buildPlainMask(builder, loc, local, stage.shape, inView,
+                             {dim, mask.value});
+  return collapseBlocks(builder, loc, local, view, sharding, mesh);
 }
 
 //===----------------------------------------------------------------------===//

@@ -80,6 +80,7 @@ static void buildAnnotate(OpPassManager &manager, const StageOptions &options) {
   AnnotateOptions annotate;
   annotate.mesh = options.mesh;
   annotate.plan = options.plan;
+  annotate.allowPadding = options.allowPadding;
   manager.addPass(createAnnotate(annotate));
 }
 
@@ -190,6 +191,10 @@ struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions> {
       llvm::cl::desc("megatron, megatron-sp, expert, expert-sp, replicated, or "
                      "a JSON file"),
       llvm::cl::init("megatron")};
+  Option<bool> allowPadding{
+      *this, "allow-padding",
+      llvm::cl::desc("cut heads even where more than half would be padding"),
+      llvm::cl::init(false)};
   Option<Recompute> recompute{
       *this, "recompute",
       llvm::cl::desc("what the derivative of layers computes again"),
@@ -205,8 +210,8 @@ void tp::registerPipelines() {
     PassPipelineRegistration<StagePipelineOptions>(
         "tp-" + name + "-pipeline", "the " + name + " stage",
         [stage](OpPassManager &manager, const StagePipelineOptions &given) {
-          StageOptions options{given.mesh, given.plan, given.recompute,
-                               given.target};
+          StageOptions options{given.mesh, given.plan, given.allowPadding,
+                               given.recompute, given.target};
           buildStage(manager, stage, options);
         });
   }

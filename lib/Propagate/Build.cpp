@@ -71,15 +71,20 @@ LogicalResult Propagation::seed(Operation *op, int state, ShardingAttr sharding,
            << "partial follows from the program";
   TensorSharding wanted = sharding.toSharding(mesh);
   ValueState &target = states[state];
+  if (std::string why = verifySharding(target.shape, wanted, mesh);
+      !why.empty())
+    return op->emitError() << who << ": " << why;
   for (auto [d, dim] : llvm::enumerate(wanted.dims)) {
     dim.axes = canonicalize(dim.axes);
     int64_t shards = getShardCount(dim.axes);
     int64_t grains = target.shape[d] / dim.grain;
-    if (shards > grains && shards > 1)
+    // Who states a grain, and what lies as such a weight does, may leave the
+    // last ranks without any.
+    bool mayBeEmpty = dim.grain != 1 || dim.hasBlocks() || isa<StateOp>(op);
+    if (shards > grains && shards > 1 && !mayBeEmpty)
       return op->emitError()
              << who << ": dimension " << d << " has " << grains
-             << (dim.grain == 1 ? " elements" : " grains")
-             << ", which cannot be cut into " << shards << " shards";
+             << " elements, which cannot be cut into " << shards << " shards";
     for (const AxisRef &ref : dim.axes) {
       if (findReason(state, d, ref.axis))
         continue;

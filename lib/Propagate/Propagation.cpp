@@ -124,7 +124,7 @@ SmallVector<FactorWish, 4> Propagation::collectWishes(const Node &node,
       }
       if (count < dim.axes.size()) {
         dim.axes.truncate(count);
-        dim.grain = 1;
+        dim = {dim.axes, 1, dim.open};
       }
     }
     Projection projection =
@@ -132,7 +132,7 @@ SmallVector<FactorWish, 4> Propagation::collectWishes(const Node &node,
     for (auto [d, dim] : llvm::enumerate(tensor.dims))
       for (unsigned f : dim) {
         FactorWish wish{projection.factors.axes[f],
-                        projection.factors.grains[f], priorities[d], state,
+                        projection.factors.forms[f], priorities[d], state,
                         static_cast<unsigned>(d)};
         if (wish.axes.empty())
           continue;
@@ -159,11 +159,11 @@ static FactorShardings takeInOrder(const Node &node,
     if (factor.kind == FactorKind::Whole)
       continue;
     AxisList axes = restrictToAvailable(wishes[f].axes, used);
-    while (!axes.empty() && !canShard(factor, axes))
+    while (!axes.empty() && !canShard(factor, axes, wishes[f].form))
       axes.pop_back();
     used.append(axes.begin(), axes.end());
     cut.axes[f] = std::move(axes);
-    cut.grains[f] = wishes[f].grain;
+    cut.forms[f] = wishes[f].form;
   }
   // Partial values combine in one way: reductions of one kind only.
   std::optional<ReductionKind> kind;
@@ -334,8 +334,8 @@ bool Propagation::updateState(int index, const TensorSharding &wanted,
       }
       value.dimReasons[d].push_back(reason);
     }
-    dim.axes = axes;
-    dim.grain = wanted.dims[d].grain;
+    dim = wanted.dims[d];
+    dim.open = true;
     changed = true;
   }
   return changed;

@@ -75,7 +75,7 @@ struct Node {
 /// A rule's factor with the axes that its tensors ask for.
 struct FactorWish {
   AxisList axes;
-  int64_t grain = 1;
+  CutForm form = {};
   unsigned priority = numPriorities;
   /// The state and dimension that asked.
   int state = -1;

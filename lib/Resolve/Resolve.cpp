@@ -82,7 +82,9 @@ void tp::makeExpressible(const ShardingRule &rule,
                          ArrayRef<SmallVector<int64_t>> resultShapes,
                          FactorShardings &factors) {
   for (auto [f, factor] : llvm::enumerate(rule.factors))
-    while (!factors.axes[f].empty() && !canShard(factor, factors.axes[f]))
+    while (!factors.axes[f].empty() &&
+           (!canShard(factor, factors.axes[f], factors.forms[f]) ||
+            (factor.readsIndex && factors.forms[f].block != 0)))
       factors.axes[f].pop_back();
   // The most minor cut factor of a dimension that has no layout goes.
   auto repair = [&](const TensorFactors &tensor, ArrayRef<int64_t> shape) {
@@ -97,7 +99,7 @@ void tp::makeExpressible(const ShardingRule &rule,
         for (unsigned f : llvm::reverse(dim))
           if (!factors.axes[f].empty()) {
             factors.axes[f].clear();
-            factors.grains[f] = 1;
+            factors.forms[f] = {};
             dropped = true;
             break;
           }
@@ -127,7 +129,7 @@ static bool carries(const TensorFactors &tensor, unsigned factor) {
 
 /// Take `axes` for a factor if they extend what it has and are not `used`.
 static void take(FactorShardings &factors, AxisList &used, unsigned f,
-                 ArrayRef<AxisRef> axes, int64_t grain) {
+                 ArrayRef<AxisRef> axes, const CutForm &form) {
   auto merged = mergeFactorAxes(factors.axes[f], axes);
   if (!merged)
     return;
@@ -138,7 +140,7 @@ static void take(FactorShardings &factors, AxisList &used, unsigned f,
   used = std::move(others);
   used.append(free.begin(), free.end());
   factors.axes[f] = std::move(free);
-  factors.grains[f] = grain;
+  factors.forms[f] = form;
 }
 
 /// Of the operands' cuts of a reduction factor, the one that explains most of
@@ -157,16 +159,16 @@ static void takeReduced(const ShardingRule &rule,
         factor.reduction != resolved.reduction)
       continue;
     AxisList best;
-    int64_t grain = 1;
+    CutForm form;
     for (const FactorShardings &cut : projected) {
       AxisList axes = restrictToAvailable(
           restrictToAxes(cut.axes[f], resolved.partial), used);
       if (getShardCount(axes) > getShardCount(best)) {
         best = std::move(axes);
-        grain = cut.grains[f];
+        form = cut.forms[f];
       }
     }
-    take(resolved.factors, used, f, best, grain);
+    take(resolved.factors, used, f, best, form);
   }
 }
 
@@ -218,7 +220,7 @@ ResolvedOp tp::resolveFactors(const ShardingRule &rule,
     for (auto [f, factor] : llvm::enumerate(rule.factors))
       if (factor.kind == FactorKind::Parallel)
         take(factors, used, f, projection.factors.axes[f],
-             projection.factors.grains[f]);
+             projection.factors.forms[f]);
   }
   for (auto [index, sharding] : llvm::enumerate(resultShardings))
     if (sharding.isPartial() && resolved.partial.empty()) {

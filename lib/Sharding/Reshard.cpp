@@ -12,11 +12,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Sharding/Reshard.h"
+#include "ReshardBlocks.h"
 #include "ReshardConstruct.h"
 #include "ReshardMemo.h"
 #include "ReshardSearch.h"
 #include "ReshardSteps.h"
 #include <algorithm>
+#include <limits>
 
 using namespace tp;
 using namespace tp::detail;
@@ -291,6 +293,23 @@ Planner::makePlan(ArrayRef<std::pair<ReshardMove, ReshardState>> path) {
   return plan;
 }
 
+/// The plans of all views, one behind the other.
+static ReshardPlan planViews(ArrayRef<int64_t> shape,
+                             const TensorSharding &from,
+                             const TensorSharding &to, const Mesh &mesh) {
+  ReshardPlan all;
+  for (ReshardStage &stage : planReshardStages(shape, from, to, mesh)) {
+    all.steps.append(stage.plan.steps);
+    if (__builtin_add_overflow(all.elementsReceived,
+                               stage.plan.elementsReceived,
+                               &all.elementsReceived))
+      all.elementsReceived = std::numeric_limits<int64_t>::max();
+    all.search = std::max(all.search, stage.plan.search);
+    all.work += stage.plan.work;
+  }
+  return all;
+}
+
 ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
                             const TensorSharding &to, const Mesh &mesh,
                             ReshardPlan::Search first) {
@@ -299,21 +318,52 @@ ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
   TensorSharding source = from.closed(), target = to.closed();
   source.normalize(shape);
   target.normalize(shape);
+  // Dimensions that stay cut in the same blocks have no part in it.
+  SmallVector<int64_t> sizes(shape);
+  SmallVector<unsigned, 1> kept;
+  for (unsigned d = 0; d < shape.size(); ++d) {
+    DimSharding &a = source.dims[d], &b = target.dims[d];
+    if (hasSameBlocks(a, b)) {
+      kept.push_back(d);
+      sizes[d] = getLocalSize(shape[d], a);
+      a = b = DimSharding();
+    } else if (a.hasBlocks() || b.hasBlocks()) {
+      return planViews(shape, from, to, mesh);
+    }
+  }
   static thread_local ReshardMemo memo;
   bool isUsual = first == ReshardPlan::Search::Minimal;
   ReshardPlan plan;
   if (const ReshardPlan *known =
-          isUsual ? memo.find(shape, source, target, mesh) : nullptr) {
+          isUsual ? memo.find(sizes, source, target, mesh) : nullptr) {
     plan = *known;
   } else {
-    plan = Planner(shape, source, target, mesh).run(first);
+    plan = Planner(sizes, source, target, mesh).run(first);
     if (isUsual)
-      memo.add(shape, source, target, mesh, plan);
+      memo.add(sizes, source, target, mesh, plan);
   }
+  for (ReshardStep &step : plan.steps)
+    for (unsigned d : kept) {
+      step.result.dims[d] = from.dims[d];
+      step.result.dims[d].open = false;
+    }
   // The same layout as the last step's, in the words of the caller.
   if (!plan.steps.empty())
     plan.steps.back().result = to;
   return plan;
+}
+
+SmallVector<ReshardStage, 1> tp::planReshardStages(ArrayRef<int64_t> shape,
+                                                   const TensorSharding &from,
+                                                   const TensorSharding &to,
+                                                   const Mesh &mesh) {
+  SmallVector<ReshardStage, 1> stages = viewBlocks(shape, from, to);
+  for (ReshardStage &stage : stages) {
+    stage.from.normalize(stage.shape);
+    stage.to.normalize(stage.shape);
+    stage.plan = planReshard(stage.shape, stage.from, stage.to, mesh);
+  }
+  return stages;
 }
 
 int64_t tp::getReshardElements(ArrayRef<int64_t> shape,

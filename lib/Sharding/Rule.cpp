@@ -198,10 +198,75 @@ static bool cutsBlocks(const ShardingRule &rule, ArrayRef<unsigned> list,
              cutSize(block.total, 1, shards);
 }
 
+/// The grain in which `factor`, with `minor` elements at each position, or a
+/// block of `positions` of it, is cut where the dimension is cut in parts of
+/// `part` elements: the rule's own, the tensor's, or nothing.
+static std::optional<int64_t> findGrain(const Factor &factor, int64_t positions,
+                                        int64_t minor, int64_t tensorGrain,
+                                        int64_t shards, int64_t part) {
+  int64_t own = tensorGrain % minor == 0 ? tensorGrain / minor : 1;
+  for (int64_t grain : {factor.grain, own})
+    if (grain % factor.grain == 0 && positions % grain == 0 &&
+        cutSize(positions, grain, shards) * minor == part)
+      return grain;
+  return std::nullopt;
+}
+
+/// Put the axes of a dimension that is cut in blocks on its factors: all of them
+/// on the first factor where the blocks are parts of it, or the outer ones on
+/// that and the inner ones on the next where that one is the block.
+static bool projectBlocks(const ShardingRule &rule, ArrayRef<unsigned> list,
+                          int64_t size, const DimSharding &dim,
+                          FactorShardings &result) {
+  auto factors = llvm::filter_to_vector(
+      list, [&](unsigned f) { return rule.factors[f].size != 1; });
+  auto parts = splitLeading(canonicalize(dim.axes), dim.outer);
+  if (factors.empty() || isShort(rule, list) || !parts)
+    return false;
+  const Factor &first = rule.factors[factors[0]];
+  int64_t minor = size / first.size, inner = dim.getInner();
+  int64_t part = cutSize(dim.block, dim.grain, inner);
+  auto formOf = [&](const Factor &factor, int64_t positions) {
+    std::optional<int64_t> grain =
+        findGrain(factor, positions, minor, dim.grain, inner, part);
+    CutForm form;
+    if (grain)
+      form.grain = *grain == factor.grain ? 1 : *grain;
+    return grain && factor.kind != FactorKind::Whole
+               ? std::optional<CutForm>(form)
+               : std::nullopt;
+  };
+  if (dim.block > minor) {
+    auto form = formOf(first, dim.block / minor);
+    if (!form || dim.block % minor != 0)
+      return false;
+    form->block = dim.block / minor;
+    form->outer = dim.outer;
+    result.axes[factors[0]] = canonicalize(dim.axes);
+    result.forms[factors[0]] = *form;
+    return true;
+  }
+  if (dim.block != minor || factors.size() < 2 || first.grain != 1 ||
+      !canShard(first, parts->first))
+    return false;
+  const Factor &second = rule.factors[factors[1]];
+  minor /= second.size;
+  auto form = formOf(second, second.size);
+  if (!form)
+    return false;
+  form->isInner = true;
+  result.axes[factors[0]] = canonicalize(parts->first);
+  result.axes[factors[1]] = canonicalize(parts->second);
+  result.forms[factors[1]] = *form;
+  return true;
+}
+
 /// Put the axes of one dimension on its factors; false if some do not fit.
 static bool projectDim(const ShardingRule &rule, ArrayRef<unsigned> list,
                        int64_t size, const DimSharding &dim,
                        FactorShardings &result) {
+  if (dim.hasBlocks())
+    return projectBlocks(rule, list, size, dim, result);
   AxisList axes = canonicalize(dim.axes);
   int64_t local = getLocalSize(size, dim), minor = size;
   if (isShort(rule, list) && !axes.empty()) {
@@ -228,13 +293,10 @@ static bool projectDim(const ShardingRule &rule, ArrayRef<unsigned> list,
     }
     // An uneven cut, in the rule's grain or in the tensor's own coarser one.
     if (isMajor && canShard(factor, axes)) {
-      int64_t own = dim.grain % minor == 0 ? dim.grain / minor : 1;
-      for (int64_t grain : {factor.grain, own}) {
-        if (grain % factor.grain != 0 || factor.size % grain != 0 ||
-            cutSize(factor.size, grain, shards) * minor != local)
-          continue;
+      if (auto grain = findGrain(factor, factor.size, minor, dim.grain, shards,
+                                 local)) {
         result.axes[f] = axes;
-        result.grains[f] = grain == factor.grain ? 1 : grain;
+        result.forms[f].grain = *grain == factor.grain ? 1 : *grain;
         return true;
       }
     }
@@ -282,29 +344,39 @@ tp::projectToTensor(const ShardingRule &rule, const TensorFactors &tensor,
       continue;
     }
     // Nothing major to the factor / all that is major is cut to single
-    // positions / the last cut was uneven.
+    // positions / number of factors so far.
     bool isMajor = true, contiguous = true;
+    unsigned place = 0;
     for (unsigned f : list) {
       const Factor &factor = rule.factors[f];
       if (factor.size == 1)
         continue;
       minor /= factor.size;
-      ArrayRef<AxisRef> axes = factors.axes[f];
-      int64_t shards = getShardCount(axes);
-      if (shards > 1) {
-        if (!contiguous)
+      DimSharding cut = getFactorCut(rule, factors, f);
+      int64_t shards = getShardCount(cut.axes);
+      bool isEven = factor.size / cut.grain % shards == 0;
+      if (shards > 1 && (dim.hasBlocks() || (cut.hasBlocks() && !isMajor)))
+        return std::nullopt;
+      if (shards > 1 && cut.hasBlocks()) {
+        dim = {cut.axes, cut.grain * minor, false, cut.block * minor,
+               cut.outer};
+      } else if (shards > 1 && (isMajor || (contiguous && isEven))) {
+        if (!isEven)
+          dim.grain = cut.grain * minor;
+        dim.axes.append(cut.axes);
+      } else if (shards > 1) {
+        // Within the blocks of the first factor.
+        bool isBlock = place == 1 && dim.grain <= factor.size * minor;
+        if (!factors.forms[f].isInner || !isBlock)
           return std::nullopt;
-        int64_t coarser = f < factors.grains.size() ? factors.grains[f] : 1;
-        int64_t grain = std::lcm(factor.grain, coarser);
-        if (factor.size / grain % shards != 0) {
-          if (!isMajor)
-            return std::nullopt;
-          dim.grain = grain * minor;
-        }
-        dim.axes.append(axes.begin(), axes.end());
+        dim.block = factor.size * minor;
+        dim.outer = getShardCount(dim.axes);
+        dim.grain = cut.grain * minor;
+        dim.axes.append(cut.axes);
       }
       contiguous = contiguous && shards == factor.size;
       isMajor = false;
+      ++place;
     }
   }
   sharding.normalize(shape);
@@ -361,12 +433,23 @@ AxisList tp::getOwnPartialAxes(const ShardingRule &rule,
   return canonicalize(partial);
 }
 
-bool tp::canShard(const Factor &factor, ArrayRef<AxisRef> axes) {
+bool tp::canShard(const Factor &factor, ArrayRef<AxisRef> axes,
+                  const CutForm &form) {
   int64_t shards = getShardCount(axes);
   if (shards == 1)
     return true;
-  return factor.kind != FactorKind::Whole && factor.size % factor.grain == 0 &&
-         shards <= factor.size / factor.grain;
+  if (factor.kind == FactorKind::Whole || factor.size % factor.grain != 0)
+    return false;
+  return form.block == 0 ||
+         (factor.size % form.block == 0 && form.block % factor.grain == 0 &&
+          shards % form.outer == 0);
+}
+
+DimSharding tp::getFactorCut(const ShardingRule &rule,
+                             const FactorShardings &factors, unsigned f) {
+  const CutForm &form = factors.forms[f];
+  return {factors.axes[f], std::lcm(rule.factors[f].grain, form.grain), false,
+          form.block, form.outer};
 }
 
 //===----------------------------------------------------------------------===//

@@ -82,9 +82,25 @@ static AxisList canonicalizeSet(ArrayRef<AxisRef> list) {
   return canonicalize(sorted);
 }
 
+/// Blocks that are cut as the whole dimension would be are not stated.
+static void normalizeBlocks(DimSharding &dim, int64_t size) {
+  if (!dim.hasBlocks())
+    return;
+  int64_t blocks = size / dim.block, inner = dim.getInner();
+  bool isWhole = blocks == 1 && dim.outer == 1, isUncut = inner == 1;
+  bool isEven = blocks == dim.outer && dim.block / dim.grain % inner == 0;
+  if (!isWhole && !isUncut && !isEven)
+    return;
+  if (isUncut)
+    dim.grain = dim.block;
+  dim.block = 0;
+  dim.outer = 1;
+}
+
 void TensorSharding::normalize(ArrayRef<int64_t> shape) {
   for (auto [dim, size] : llvm::zip_equal(dims, shape)) {
     dim.axes = canonicalize(dim.axes);
+    normalizeBlocks(dim, size);
     DimSharding plain = dim;
     plain.grain = 1;
     if (getLocalSize(size, plain) == getLocalSize(size, dim))
@@ -98,7 +114,7 @@ void TensorSharding::normalize(ArrayRef<int64_t> shape) {
 llvm::hash_code tp::hash_value(const DimSharding &dim) {
   return llvm::hash_combine(
       llvm::hash_combine_range(dim.axes.begin(), dim.axes.end()), dim.grain,
-      dim.open);
+      dim.open, dim.block, dim.outer);
 }
 
 llvm::hash_code tp::hash_value(const TensorSharding &sharding) {
@@ -109,9 +125,17 @@ llvm::hash_code tp::hash_value(const TensorSharding &sharding) {
       static_cast<uint32_t>(sharding.reduction));
 }
 
+/// The longest of `shards` shards of whole grains.
+static int64_t cutSize(int64_t size, int64_t grain, int64_t shards) {
+  int64_t grains = size / grain;
+  return (grains / shards + (grains % shards != 0)) * grain;
+}
+
 int64_t tp::getLocalSize(int64_t size, const DimSharding &dim) {
-  int64_t grains = size / dim.grain, shards = getShardCount(dim.axes);
-  return (grains / shards + (grains % shards != 0)) * dim.grain;
+  if (!dim.hasBlocks())
+    return cutSize(size, dim.grain, getShardCount(dim.axes));
+  return cutSize(size / dim.block, 1, dim.outer) *
+         cutSize(dim.block, dim.grain, dim.getInner());
 }
 
 SmallVector<int64_t> tp::getLocalShape(ArrayRef<int64_t> shape,
@@ -131,12 +155,35 @@ int64_t tp::getPadding(int64_t size, const DimSharding &dim) {
   return held - size;
 }
 
-std::pair<int64_t, int64_t> tp::getShardRange(int64_t size,
+SmallVector<ShardRange, 1> tp::getShardRanges(int64_t size,
+                                              const DimSharding &dim,
+                                              int64_t index) {
+  SmallVector<ShardRange, 1> ranges;
+  int64_t inner = dim.hasBlocks() ? dim.getInner() : getShardCount(dim.axes);
+  int64_t block = dim.hasBlocks() ? dim.block : size;
+  int64_t count = cutSize(size / std::max<int64_t>(block, 1), 1, dim.outer);
+  int64_t part = cutSize(block, dim.grain, inner);
+  int64_t first = index / inner * count, within = index % inner * part;
+  int64_t length = std::clamp<int64_t>(block - within, 0, part);
+  for (int64_t i = 0; i < count && length > 0; ++i)
+    if (int64_t begin = (first + i) * block + within; begin < size)
+      ranges.push_back({begin, begin + length, i * part});
+  return ranges;
+}
+
+SmallVector<ShardRange, 1> tp::getShardRanges(int64_t size,
                                               const DimSharding &dim,
                                               int64_t rank, const Mesh &mesh) {
-  int64_t local = getLocalSize(size, dim);
-  int64_t begin = mesh.getIndexAlong(rank, dim.axes) * local;
-  return {std::min(begin, size), std::min(begin + local, size)};
+  return getShardRanges(size, dim, mesh.getIndexAlong(rank, dim.axes));
+}
+
+std::optional<int64_t> tp::getLogicalPosition(int64_t size,
+                                              const DimSharding &dim,
+                                              int64_t index, int64_t local) {
+  for (const ShardRange &range : getShardRanges(size, dim, index))
+    if (local >= range.local && local < range.local + range.end - range.begin)
+      return range.begin + local - range.local;
+  return std::nullopt;
 }
 
 bool tp::sameLayout(ArrayRef<int64_t> shape, const TensorSharding &a,
@@ -147,9 +194,28 @@ bool tp::sameLayout(ArrayRef<int64_t> shape, const TensorSharding &a,
   x.normalize(shape);
   y.normalize(shape);
   for (auto [dx, dy] : llvm::zip_equal(x.dims, y.dims))
-    if (dx.axes != dy.axes)
+    if (dx.axes != dy.axes || dx.block != dy.block || dx.outer != dy.outer)
       return false;
   return x.partial == y.partial && x.reduction == y.reduction;
+}
+
+/// Why a dimension of `size` elements cannot be cut so; empty if it can.
+static std::string verifyCut(int64_t size, const DimSharding &dim,
+                             const std::string &where) {
+  if (dim.grain < 1 || size % dim.grain != 0)
+    return "expected a grain that divides the size " + std::to_string(size) +
+           where + ", got " + std::to_string(dim.grain);
+  if (!dim.hasBlocks())
+    return "";
+  if (dim.block < 1 || size % dim.block != 0 || dim.block % dim.grain != 0)
+    return "expected blocks that divide the size " + std::to_string(size) +
+           where + " and are multiples of the grain " +
+           std::to_string(dim.grain) + ", got " + std::to_string(dim.block);
+  if (dim.outer < 1 || !splitLeading(canonicalize(dim.axes), dim.outer))
+    return "expected the blocks" + where +
+           " to be cut by leading axes, of which no number has " +
+           std::to_string(dim.outer) + " shards";
+  return "";
 }
 
 std::string tp::verifySharding(ArrayRef<int64_t> shape,
@@ -178,11 +244,12 @@ std::string tp::verifySharding(ArrayRef<int64_t> shape,
         return "axes " + mesh.getName(used[i]) + " and " +
                mesh.getName(used[j]) + " overlap";
     }
-  for (auto [i, dim] : llvm::enumerate(sharding.dims))
-    if (dim.grain < 1 || shape[i] % dim.grain != 0)
-      return "expected a grain that divides the size " +
-             std::to_string(shape[i]) + " of dimension " + std::to_string(i) +
-             ", got " + std::to_string(dim.grain);
+  for (auto [i, dim] : llvm::enumerate(sharding.dims)) {
+    std::string why =
+        verifyCut(shape[i], dim, " of dimension " + std::to_string(i));
+    if (!why.empty())
+      return why;
+  }
   return "";
 }
 
@@ -194,6 +261,9 @@ std::string tp::toString(const TensorSharding &sharding, const Mesh &mesh) {
     if (dim.grain != 1)
       text +=
           (dim.axes.empty() ? "grain " : " grain ") + std::to_string(dim.grain);
+    if (dim.hasBlocks())
+      text += " block " + std::to_string(dim.block) + " by " +
+              std::to_string(dim.outer);
     if (dim.open)
       text += dim.axes.empty() && dim.grain == 1 ? "?" : ", ?";
     text += "}";

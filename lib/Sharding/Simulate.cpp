@@ -48,10 +48,10 @@ bool tp::getGlobalIndex(ArrayRef<int64_t> shape, const TensorSharding &sharding,
   bool isReal = true;
   for (auto [dim, size] : llvm::enumerate(shape)) {
     const DimSharding &cut = sharding.dims[dim];
-    if (!cut.axes.empty())
-      index[dim] +=
-          mesh.getIndexAlong(rank, cut.axes) * getLocalSize(size, cut);
-    isReal &= index[dim] < size;
+    std::optional<int64_t> position = getLogicalPosition(
+        size, cut, mesh.getIndexAlong(rank, cut.axes), index[dim]);
+    index[dim] = position.value_or(size);
+    isReal &= position.has_value();
   }
   return isReal;
 }

@@ -68,7 +68,7 @@ static void forEachNumber(
   bool goesOn = true;
   forEachPart(locals, shape, sharding, mesh,
               [&](const Tensor &part, int64_t rank, ArrayRef<int64_t> offsets,
-                  ArrayRef<int64_t> sizes) {
+                  ArrayRef<int64_t> local, ArrayRef<int64_t> sizes) {
                 SmallVector<int64_t> partStrides = part.getStrides();
                 int64_t count = 1;
                 for (int64_t size : sizes)
@@ -77,7 +77,7 @@ static void forEachNumber(
                 for (int64_t n = 0; n < count && goesOn; ++n) {
                   int64_t from = 0, at = 0;
                   for (auto [dim, i] : llvm::enumerate(index)) {
-                    from += i * partStrides[dim];
+                    from += (local[dim] + i) * partStrides[dim];
                     at += (offsets[dim] + i) * strides[dim];
                   }
                   goesOn = visit(at, part.getNumber(from), rank);

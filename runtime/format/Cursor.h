@@ -61,6 +61,7 @@ public:
         fail("unknown key '", item.key(), "'");
   }
 
+  bool isList() const { return value.is_array(); }
   std::vector<Cursor> list() const {
     if (!value.is_array())
       fail("expected a list, got ", value.type_name());

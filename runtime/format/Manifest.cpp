@@ -111,8 +111,70 @@ int64_t tprt::shardCount(const AxisList &list) {
   return count;
 }
 
+std::vector<DimRun> tprt::runsOf(int64_t size, int64_t local, const DimCut &cut,
+                                 const Mesh &mesh,
+                                 const std::vector<int64_t> &coordinates) {
+  int64_t index = mesh.index(cut.axes, coordinates);
+  int64_t block = cut.block ? cut.block : size, inner = shardCount(cut.axes);
+  int64_t count = 1;
+  if (cut.block) {
+    inner /= cut.outer;
+    count = (size / block + cut.outer - 1) / cut.outer;
+  }
+  int64_t part = local / count, within = index % inner * part;
+  int64_t length = std::min(part, block - within);
+  std::vector<DimRun> runs;
+  for (int64_t i = 0; i < count && length > 0; ++i)
+    if (int64_t start = (index / inner * count + i) * block + within;
+        start < size)
+      runs.push_back({start, length, i * part});
+  return runs;
+}
+
+void tprt::forEachBlock(
+    const std::vector<std::vector<DimRun>> &dims,
+    const std::function<void(const std::vector<DimRun> &)> &body) {
+  std::vector<DimRun> block(dims.size());
+  std::vector<size_t> at(dims.size(), 0);
+  for (const std::vector<DimRun> &runs : dims)
+    if (runs.empty())
+      return;
+  while (true) {
+    for (size_t d = 0; d < dims.size(); ++d)
+      block[d] = dims[d][at[d]];
+    body(block);
+    size_t d = dims.size();
+    while (d > 0 && ++at[d - 1] == dims[d - 1].size())
+      at[--d] = 0;
+    if (d == 0)
+      return;
+  }
+}
+
 std::string Parameter::nameOf(size_t alternative, int64_t i) const {
   return nameOfLayer(names[alternative], first + i);
+}
+
+std::vector<std::vector<DimRun>>
+tprt::blocksOf(const Parameter &p, const Mesh &mesh,
+               const std::vector<int64_t> &coordinates, int64_t first,
+               int64_t rows) {
+  std::vector<std::vector<DimRun>> dims;
+  for (size_t d = 0; d < p.shape.size(); ++d)
+    dims.push_back(runsOf(p.shape[d], p.localShape[d], p.sharding[d], mesh,
+                          coordinates));
+  if (rows < 0 || dims.empty())
+    return dims;
+  std::vector<DimRun> part;
+  for (const DimRun &run : dims[0]) {
+    int64_t begin = std::max(run.local, first);
+    int64_t end = std::min(run.local + run.length, first + rows);
+    if (begin < end)
+      part.push_back({run.start + begin - run.local, end - begin,
+                      begin - first});
+  }
+  dims[0] = part;
+  return dims;
 }
 
 int64_t Storage::elementsPerWord() const {

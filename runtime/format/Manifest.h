@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,7 +72,31 @@ struct Mesh {
 /// How many shards a dimension over these axes has.
 int64_t shardCount(const AxisList &list);
 
-using Sharding = std::vector<AxisList>; ///< one list per dimension
+/// How one dimension is cut.
+struct DimCut {
+  AxisList axes;
+  /// Elements of a block that is cut on its own, and the number of shards that
+  /// the blocks are cut into by the first axes; 0: no blocks.
+  int64_t block = 0, outer = 1;
+  auto operator<=>(const DimCut &) const = default;
+};
+
+using Sharding = std::vector<DimCut>; ///< one per dimension
+
+/// Elements of a dimension: `length` from `start` on, which are in a rank's
+/// part from `local` on.
+struct DimRun {
+  int64_t start, length, local;
+};
+/// What the rank at these coordinates has of a dimension of `size` elements of
+/// which a part has `local`: one run, or one for each of its blocks; none where
+/// it has only padding.
+std::vector<DimRun> runsOf(int64_t size, int64_t local, const DimCut &cut,
+                           const Mesh &mesh,
+                           const std::vector<int64_t> &coordinates);
+/// Calls `body(runs)` with one run of each dimension, for all of them.
+void forEachBlock(const std::vector<std::vector<DimRun>> &dims,
+                  const std::function<void(const std::vector<DimRun> &)> &body);
 
 enum class Reduction { Sum, Max, Min };
 
@@ -181,6 +206,12 @@ struct Parameter {
   /// -1 stands for all rows.
   int64_t localBytes(int64_t count = -1) const;
 };
+
+/// What the rank at these coordinates has of each dimension of a parameter, or
+/// of `rows` of its rows from `first` on; -1: of all of them.
+std::vector<std::vector<DimRun>>
+blocksOf(const Parameter &p, const Mesh &mesh,
+         const std::vector<int64_t> &coordinates, int64_t first, int64_t rows);
 
 /// Tensors that checkpoints may have beside others, of which they are boxes:
 /// the parts of a fused tensor. Both must hold the same values.

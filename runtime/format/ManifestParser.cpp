@@ -217,15 +217,40 @@ private:
                                  local.size());
     Sharding sharding;
     for (size_t d = 0; d < shape.size(); ++d) {
-      sharding.push_back(parseAxes(dims[d], used));
-      int64_t shards = shardCount(sharding.back());
-      if (local[d] > kMaxSize / shards || local[d] * shards < shape[d])
+      sharding.push_back(parseCut(dims[d], shape[d], used));
+      int64_t shards = shardCount(sharding.back().axes);
+      bool covers = local[d] <= kMaxSize / shards && local[d] * shards >= shape[d];
+      if (!covers || !coversBlocks(sharding.back(), shape[d], local[d]))
         object["local_shape"].fail(
             "dimension ", d, ": ", shards, " shards of ", local[d],
-            local[d] * shards < shape[d] ? " do not cover " : " exceed ",
+            local[d] > kMaxSize / shards ? " exceed " : " do not cover ",
             shape[d]);
     }
     return sharding;
+  }
+
+  /// The axes alone, or with the blocks that they cut.
+  DimCut parseCut(const Cursor &cursor, int64_t size, AxisList &used) {
+    if (cursor.isList())
+      return {parseAxes(cursor, used)};
+    DimCut cut{parseAxes(cursor["axes"], used)};
+    cut.block = cursor["block"].integer(1, std::max<int64_t>(1, size));
+    cut.outer = cursor["outer"].integer(1, kMaxSize);
+    if (size % cut.block != 0)
+      cursor["block"].fail("expected a divisor of ", size, ", got ", cut.block);
+    if (shardCount(cut.axes) % cut.outer != 0)
+      cursor["outer"].fail("expected a divisor of ", shardCount(cut.axes),
+                           " shards, got ", cut.outer);
+    return cut;
+  }
+
+  /// Whether parts of `local` elements hold all of every block.
+  static bool coversBlocks(const DimCut &cut, int64_t size, int64_t local) {
+    if (!cut.block)
+      return true;
+    int64_t count = (size / cut.block + cut.outer - 1) / cut.outer;
+    return local % count == 0 &&
+           local / count * (shardCount(cut.axes) / cut.outer) >= cut.block;
   }
 
   void parseValue(const Cursor &cursor, Value &value) {

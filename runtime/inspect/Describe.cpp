@@ -75,11 +75,17 @@ std::string Writer::tensor(tprt_type type, const Shape &shape,
                            const AxisList &partial) const {
   std::string text = std::string(typeName(type)) + " " + formatShape(shape);
   bool isSplit = std::any_of(sharding.begin(), sharding.end(),
-                             [](const AxisList &dim) { return !dim.empty(); });
+                             [](const DimCut &cut) { return !cut.axes.empty(); });
   if (isSplit)
     text += ", " + formatShape(local) + " on each rank: [" +
             join(sharding, ", ",
-                 [&](const AxisList &dim) { return "{" + axes(dim) + "}"; }) +
+                 [&](const DimCut &cut) {
+                   std::string text = "{" + axes(cut.axes);
+                   if (cut.block)
+                     text += detail::join(" block ", cut.block, " by ",
+                                          cut.outer);
+                   return text + "}";
+                 }) +
             "]";
   if (!partial.empty())
     text += ", partial over " + axes(partial);

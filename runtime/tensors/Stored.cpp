@@ -28,10 +28,11 @@ using namespace tprt;
 
 namespace {
 
-/// One logical dimension of the block.
+/// One logical dimension of a block.
 struct Axis {
   int64_t extent; ///< elements that exist
   int64_t from;   ///< the first, in the unpacked tensor of the file
+  int64_t to;     ///< the first, in the part
   int64_t file;   ///< which dimension of the file it is
 };
 
@@ -55,6 +56,7 @@ private:
   };
   using Index = std::vector<int64_t>; ///< in the unpacked tensor, file order
 
+  Status runBlock();
   size_t rank() const { return axes.size(); }
   bool isFloat() const { return type != TPRT_I8 && type != TPRT_I32; }
   void runTile(const Index &lead, int64_t row, int64_t rowCount, int64_t column,
@@ -76,6 +78,8 @@ private:
   const Storage &storage;
   tprt_type type;
   char *target;
+  /// The blocks of the part, and the dimensions of that which is being read.
+  std::vector<std::vector<Axis>> blocks;
   std::vector<Axis> axes;
   Shape fileShape, fileStrides, targetRows;
   int64_t rowBytes = 1, wordBytes = 1;
@@ -94,19 +98,20 @@ Loader::Loader(const StoredSource &source, const Mesh &mesh,
     : source(source), parameter(source.parameter), storage(*parameter.storage),
       type(parameter.type), target(target) {
   const Parameter &p = parameter;
-  bool isHere = mesh.index(p.partial, coordinates) == 0;
   Shape local = p.localShape;
-  for (size_t d = 0; d < p.shape.size(); ++d) {
-    int64_t file = p.permutation[d];
-    int64_t start = mesh.index(p.sharding[d], coordinates) * local[d];
-    int64_t extent = std::clamp<int64_t>(p.shape[d] - start, 0, local[d]);
-    if (d == 0 && rows >= 0) {
-      start += first;
-      extent = std::clamp<int64_t>(extent - first, 0, rows);
-      local[0] = rows;
-    }
-    axes.push_back({isHere ? extent : 0, p.sliceOffsets[file] + start, file});
-  }
+  if (rows >= 0)
+    local[0] = rows;
+  if (mesh.index(p.partial, coordinates) == 0)
+    forEachBlock(blocksOf(p, mesh, coordinates, first, rows),
+                 [&](const std::vector<DimRun> &runs) {
+                   std::vector<Axis> &block = blocks.emplace_back();
+                   for (size_t d = 0; d < runs.size(); ++d) {
+                     int64_t file = p.permutation[d];
+                     block.push_back({runs[d].length,
+                                      p.sliceOffsets[file] + runs[d].start,
+                                      runs[d].local, file});
+                   }
+                 });
   targetBytes = p.localBytes(rows);
   fileShape = storage.fileShape(p.sourceShape);
   fileStrides = stridesOf(fileShape);
@@ -329,7 +334,7 @@ void Loader::runTile(const Index &lead, int64_t row, int64_t rowCount,
   for (size_t d = 0; d < k; ++d) {
     int64_t i = d + 1 < k ? lead[d] : row;
     index[size_t(axes[d].file)] = axes[d].from + i;
-    at += i * targetRows[d];
+    at += (axes[d].to + i) * targetRows[d];
   }
   Run run;
   // Runs of the file: rows of the tile, or its columns.
@@ -349,16 +354,21 @@ void Loader::runTile(const Index &lead, int64_t row, int64_t rowCount,
   }
   for (int64_t i = 0; i < rowCount; ++i) {
     int64_t from = isInOrder ? i * columnCount : i;
-    store(at + i, column, numbers.data() + from, floats.data() + from,
+    store(at + i, columns.to + column, numbers.data() + from, floats.data() + from,
           isInOrder ? 1 : rowCount, columnCount);
   }
 }
 
 Expected<int64_t> Loader::run() {
   std::memset(target, 0, size_t(targetBytes));
-  for (const Axis &axis : axes)
-    if (axis.extent == 0)
-      return int64_t(0);
+  for (const std::vector<Axis> &block : blocks) {
+    axes = block;
+    TPRT_TRY(runBlock());
+  }
+  return bytesRead.load();
+}
+
+Status Loader::runBlock() {
   size_t k = rank() - 1;
   int64_t rows = k > 0 ? axes[k - 1].extent : 1, columns = axes[k].extent;
   bool isInOrder = axes[k].file == int64_t(fileShape.size()) - 1;
@@ -367,6 +377,10 @@ Expected<int64_t> Loader::run() {
     return internalError("'", source.name,
                          "': expected the rows or the columns of a quantised "
                          "tensor last in the file");
+  if (storage.isNibble && axes[k].to % 2 != 0)
+    return internalError("'", source.name,
+                         "': expected blocks of packed elements to begin with "
+                         "a byte");
   // Widths are even, so that tiles share no byte.
   int64_t width = isInOrder ? 1 << 13 : 64;
   int64_t height = isInOrder ? 32 : 1 << 12;
@@ -385,8 +399,7 @@ Expected<int64_t> Loader::run() {
     runTile(lead, row, std::min(height, rows - row), column,
             std::min(width, columns - column));
   });
-  TPRT_TRY(status);
-  return bytesRead.load();
+  return status;
 }
 
 Expected<int64_t> tprt::loadStored(const StoredSource &source, const Mesh &mesh,

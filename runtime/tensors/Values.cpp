@@ -19,16 +19,24 @@ using namespace tprt;
 
 namespace {
 
-/// A rank's block of a whole tensor, as a region from the whole to the block.
-Region blockOf(const Shape &shape, const Shape &local, const Sharding &sharding,
-               const Mesh &mesh, const std::vector<int64_t> &coordinates) {
-  Region block{{}, {}, Shape(shape.size())};
-  for (size_t d = 0; d < shape.size(); ++d) {
-    int64_t start = mesh.index(sharding[d], coordinates) * local[d];
-    block.fromStart.push_back(start);
-    block.extents.push_back(std::clamp<int64_t>(shape[d] - start, 0, local[d]));
-  }
-  return block;
+/// Calls `body` with each block that a rank has of a whole tensor, as a region
+/// from the whole to the part.
+void forEachRegion(const Value &value, const Mesh &mesh,
+                   const std::vector<int64_t> &coordinates,
+                   const std::function<void(const Region &)> &body) {
+  std::vector<std::vector<DimRun>> dims;
+  for (size_t d = 0; d < value.shape.size(); ++d)
+    dims.push_back(runsOf(value.shape[d], value.localShape[d],
+                          value.sharding[d], mesh, coordinates));
+  forEachBlock(dims, [&](const std::vector<DimRun> &runs) {
+    Region region;
+    for (const DimRun &run : runs) {
+      region.extents.push_back(run.length);
+      region.fromStart.push_back(run.start);
+      region.toStart.push_back(run.local);
+    }
+    body(region);
+  });
 }
 
 /// The ones of each row of a mask [B, S] must be neighbours, and first where
@@ -168,14 +176,16 @@ void tprt::distribute(const Input &input, const InputValue *value,
       return;
     filled = ones(input.type, elementCount(input.localShape));
   }
-  forEachRun(
-      input.shape, input.localShape,
-      blockOf(input.shape, input.localShape, input.sharding, mesh, coordinates),
-      [&](int64_t whole, int64_t part, int64_t count) {
-        const char *from = value ? value->data() + whole * size : filled.data();
-        std::memcpy(out + part * size, from, count * size);
-      },
-      kAlone);
+  forEachRegion(input, mesh, coordinates, [&](const Region &region) {
+    forEachRun(
+        input.shape, input.localShape, region,
+        [&](int64_t whole, int64_t part, int64_t count) {
+          const char *from =
+              value ? value->data() + whole * size : filled.data();
+          std::memcpy(out + part * size, from, count * size);
+        },
+        kAlone);
+  });
 }
 
 /// Reduces what the ranks that differ from `rank` on the partial axes have.
@@ -214,24 +224,26 @@ Status tprt::assemble(const Value &value, const Mesh &mesh,
       complete = reduceShards(value, mesh, shards, int64_t(rank));
       local = complete.data();
     }
-    Region block = blockOf(value.shape, value.localShape, value.sharding, mesh,
-                           coordinates);
-    auto [owner, first] = owners.insert({block.fromStart, int64_t(rank)});
-    int64_t differs = -1;
-    forEachRun(
-        value.shape, value.localShape, block,
-        [&](int64_t whole, int64_t part, int64_t count) {
-          char *at = to + whole * size;
-          const char *from = local + part * size;
-          if (first)
-            std::memcpy(at, from, count * size);
-          else if (differs < 0 && std::memcmp(at, from, count * size) != 0)
-            differs = whole;
-        },
-        kAlone);
+    int64_t differs = -1, other = -1;
+    forEachRegion(value, mesh, coordinates, [&](const Region &region) {
+      auto [owner, first] = owners.insert({region.fromStart, int64_t(rank)});
+      forEachRun(
+          value.shape, value.localShape, region,
+          [&, isFirst = first](int64_t whole, int64_t part, int64_t count) {
+            char *at = to + whole * size;
+            const char *from = local + part * size;
+            if (isFirst)
+              std::memcpy(at, from, count * size);
+            else if (differs < 0 && std::memcmp(at, from, count * size) != 0)
+              differs = whole;
+          },
+          kAlone);
+      if (differs >= 0 && other < 0)
+        other = owner->second;
+    });
     if (differs >= 0)
       return lostError("output '", value.name, "': rank ", rank,
-                       " differs from rank ", owner->second, " near element ",
+                       " differs from rank ", other, " near element ",
                        differs, ", though both hold the same part");
   }
   return {};

@@ -129,23 +129,28 @@ private:
   mutable Status first;
 };
 
-/// The local block of a parameter, from the source: the elements that exist,
-/// without padding.
-Box locate(const Parameter &p, const Mesh &mesh,
-           const std::vector<int64_t> &coordinates) {
-  Shape source = stridesOf(p.sourceShape), local = stridesOf(p.localShape);
-  Box box;
-  for (size_t d = 0; d < p.shape.size(); ++d) {
-    int64_t from = p.permutation[d];
-    int64_t start = mesh.index(p.sharding[d], coordinates) * p.localShape[d];
-    box.dimensions.push_back(
-        {std::clamp<int64_t>(p.shape[d] - start, 0, p.localShape[d]),
-         source[from], local[d]});
-    box.fromStart += (p.sliceOffsets[from] + start) * source[from];
-  }
+/// Calls `body` with each block of the local part of a parameter, or of `rows`
+/// of its rows from `first` on, from the source to the part: the elements that
+/// exist, without padding.
+void forEachBox(const Parameter &p, const Mesh &mesh,
+                const std::vector<int64_t> &coordinates, int64_t first,
+                int64_t rows, const std::function<void(const Box &)> &body) {
   if (mesh.index(p.partial, coordinates) != 0)
-    box.dimensions.assign(1, {0, 1, 1});
-  return box;
+    return;
+  Shape source = stridesOf(p.sourceShape), local = stridesOf(p.localShape);
+  forEachBlock(blocksOf(p, mesh, coordinates, first, rows),
+               [&](const std::vector<DimRun> &runs) {
+                 Box box;
+                 for (size_t d = 0; d < runs.size(); ++d) {
+                   int64_t from = p.permutation[d];
+                   box.dimensions.push_back(
+                       {runs[d].length, source[from], local[d]});
+                   box.fromStart +=
+                       (p.sliceOffsets[from] + runs[d].start) * source[from];
+                   box.toStart += runs[d].local * local[d];
+                 }
+                 body(box);
+               });
 }
 
 /// Elements that are one behind the other in the source.
@@ -409,29 +414,27 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
   Source source =
       tensors ? Source(*tensors) : Source(seed, p.nameOf(0, instance), p);
 
-  Box box = locate(p, manifest->mesh, coordinates);
   Shape localShape = p.localShape;
-  if (rows >= 0 && !localShape.empty()) {
-    auto &row = box.dimensions[0];
+  if (rows >= 0 && !localShape.empty())
     localShape[0] = rows;
-    box.fromStart += first * row.from;
-    row.extent = std::clamp<int64_t>(row.extent - first, 0, rows);
-  }
-  int64_t count = 1;
-  for (const auto &d : box.dimensions)
-    count *= d.extent;
+  std::vector<Box> boxes;
+  int64_t count = 0;
+  forEachBox(p, manifest->mesh, coordinates, first, rows, [&](const Box &box) {
+    int64_t elements = 1;
+    for (const Box::Dimension &d : box.dimensions)
+      elements *= d.extent;
+    count += elements;
+    boxes.push_back(simplified(box));
+  });
   char *out = static_cast<char *>(target);
   // Padding is zeros; all else is written below.
   if (count != elementCount(localShape))
     std::memset(out, 0, elementCount(localShape) * typeBytes(p.type));
-  if (count == 0)
-    return int64_t(0);
-
-  box = simplified(std::move(box));
-  if (box.dimensions.back().from == 1)
-    copyRuns(source, box, p.type, out);
-  else
-    copyTransposed(source, box, p.type, out);
+  for (const Box &box : boxes)
+    if (box.dimensions.back().from == 1)
+      copyRuns(source, box, p.type, out);
+    else
+      copyTransposed(source, box, p.type, out);
   TPRT_TRY(source.status());
   return tensors ? count * fileTypeBytes(tensors->front().place.type)
                  : int64_t(0);

@@ -455,7 +455,7 @@ TEST(Values, DefaultsArePaddedWithZeros) {
   Input mask;
   mask.shape = {1, 5};
   mask.localShape = {1, 3};
-  mask.sharding = {{}, {{0, 1, 2}}};
+  mask.sharding = {{}, {{{0, 1, 2}}}};
   mask.defaultValue = Input::Default::Ones;
   mask.type = TPRT_I64;
   int64_t ids[3] = {9, 9, 9};
@@ -480,7 +480,7 @@ TEST(Values, CutAndAssembledAgain) {
   input.type = TPRT_F32;
   input.shape = {5, 3, 3};
   input.localShape = {2, 3, 2};
-  input.sharding = {{{1, 1, 3}}, {}, {{0, 1, 2}}};
+  input.sharding = {{{{1, 1, 3}}}, {}, {{{0, 1, 2}}}};
   std::mt19937 random(kSeed);
   auto x = randomFloats(random, 45);
   InputValue whole{nullptr, toBytes(TPRT_F32, x), {}};

@@ -115,7 +115,7 @@ static Expected<HostTensor> readPart(Steps &steps, const LaidOut::Part &part,
   const State &state = steps.manifest().states[size_t(part.state)];
   if (state.shape.size() == p.shape.size())
     return steps.state(part.state);
-  if (shardCount(state.sharding[0]) == 1)
+  if (shardCount(state.sharding[0].axes) == 1)
     return steps.state(part.state, part.instance, 1);
   TPRT_ASSIGN(auto all, steps.state(part.state));
   size_t size = all.bytes.size() / size_t(p.count);
@@ -245,7 +245,7 @@ Status training::writeStates(Steps &steps, const std::vector<int64_t> &states,
   for (int64_t index : states) {
     const State &state = steps.manifest().states[size_t(index)];
     // Row by row where rows are not the ranks'.
-    bool inRows = !state.shape.empty() && shardCount(state.sharding[0]) == 1;
+    bool inRows = !state.shape.empty() && shardCount(state.sharding[0].axes) == 1;
     int64_t count = inRows ? state.shape[0] : 1, step = count;
     if (inRows)
       step = std::clamp<int64_t>(

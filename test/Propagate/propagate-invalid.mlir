@@ -63,15 +63,6 @@ func.func @f(%x: tensor<8x3xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]
 // -----
 
 tp.mesh @mesh <["tp"=4]>
-func.func @f() {
-  // expected-error @below {{w: dimension 0 has 3 grains, which cannot be cut into 4 shards}}
-  %0 = tp.parameter "w" {tp.shardings = [#tp.sharding<@mesh, [{"tp" grain 4}]>]} : tensor<12xf32>
-  return
-}
-
-// -----
-
-tp.mesh @mesh <["tp"=4]>
 // expected-error @below {{argument 1: expected a tensor of at least one element, got 'tensor<0x3xf32>'}}
 func.func @f(%x: tensor<8x3xf32>, %y: tensor<0x3xf32>) {
   return

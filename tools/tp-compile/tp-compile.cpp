@@ -46,6 +46,10 @@ struct CommandLine {
       cl::desc("megatron (the default), megatron-sp, expert, expert-sp, "
                "replicated or FILE.json"),
       cl::init("megatron"), cl::cat(category)};
+  cl::opt<bool> allowPadding{
+      "allow-padding",
+      cl::desc("Cut heads even where more than half of them would be padding"),
+      cl::cat(category)};
   cl::opt<tp::Recompute> recompute{
       "recompute",
       cl::desc("What the derivative of layers computes again (selective)"),
@@ -105,6 +109,7 @@ int CommandLine::read(tp::CompileOptions &options) {
   options.dumpDirectory = dump;
   options.stages.mesh = mesh;
   options.stages.plan = plan;
+  options.stages.allowPadding = allowPadding;
   options.stages.recompute = recompute;
   llvm::SmallVector<tp::MeshTextAxis> axes;
   if (mesh.getNumOccurrences() > 0)

@@ -16,9 +16,11 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
   let summary = "declare the mesh and write a plan's shardings";
   let description = [{
     Declares `tp.mesh @mesh` and writes closed shardings on the parameters and
-    values that a plan names; nothing is inferred but the cut of key and value
-    projections with fewer heads than ranks, which is the leading sub-axis that
-    the heads allow. What the plan does not name is left to tp-propagate, and
+    values that a plan names; nothing is inferred but the cut of the projections
+    of attention, which falls between heads: KV heads are cut `a` ways and the
+    query heads of each `b` ways, a b ranks, the cheapest of all such pairs.
+    Where they do not divide, some ranks have padding, which a remark states.
+    What the plan does not name is left to tp-propagate, and
     what is annotated already stays as it is. A gradient (`tp.gradient`) is cut as
     its parameter is.
 
@@ -28,8 +30,9 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
     each rank has some whole, not a part of each), `replicated`, or a JSON file (docs/Annotate.md has the schema). A rule of a
     JSON plan that matches nothing is an error.
 
-    Refused, with the degrees that fit: head counts that the degree does not
-    divide, sequences that it does not divide under sequence parallelism. In a
+    Refused, with the degrees that fit: more ranks than query heads, and degrees
+    that would make more than half of the query heads padding (unless
+    `allow-padding`); sequences that it does not divide under sequence parallelism. In a
     program that generates, all cuts of batches and sequences. An axis of the mesh
     that no sharding names is refused too. Parameters that no rule names are
     listed in a warning.
@@ -59,7 +62,9 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
            "megatron, megatron-sp, expert, expert-sp, replicated, or the path of a JSON plan">,
     Option<"mesh", "mesh", "std::string", "\"\"",
            "axes and sizes, outermost first: dp=2,tp=4 (the module's mesh if "
-           "empty)">
+           "empty)">,
+    Option<"allowPadding", "allow-padding", "bool", "false",
+           "cut heads even where more than half of them would be padding">
   ];
   let statistics = [
     Statistic<"numAnnotated", "annotated", "values that the plan annotated">

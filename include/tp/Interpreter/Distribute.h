@@ -28,13 +28,15 @@ RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
                        PaddingFill padding = PaddingFill::Zeros);
 
 /// Call `visit` for each distinct part of the value: a tensor (addends
-/// combined in the order of their position), a rank that holds it, and the
-/// global position of its first element; the sizes say how much of it is no
-/// padding. Tensors must be of the local shape.
+/// combined in the order of their position), a rank that holds it, the global
+/// position and the local one of the first element, and the sizes of what is no
+/// padding; once for each box, where dimensions are cut in blocks. Tensors must
+/// be of the local shape.
 void forEachPart(const RankTensors &locals, llvm::ArrayRef<int64_t> globalShape,
                  const TensorSharding &sharding, const Mesh &mesh,
                  llvm::function_ref<void(const Tensor &part, int64_t rank,
                                          llvm::ArrayRef<int64_t> offsets,
+                                         llvm::ArrayRef<int64_t> local,
                                          llvm::ArrayRef<int64_t> sizes)>
                      visit);
 

@@ -48,6 +48,8 @@ struct StageOptions {
   std::string mesh;
   /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.
   std::string plan = "megatron";
+  /// Of annotate: cut heads even where more than half would be padding.
+  bool allowPadding = false;
   /// Of differentiate.
   Recompute recompute = Recompute::Selective;
   /// Of schedule and lower: what runs the program.

@@ -112,10 +112,34 @@ struct ReshardPlan {
 /// places that do not nest): other copies take no part. Partial
 /// values of different reductions are turned into each other only through the
 /// complete value. Deterministic. A plan without steps means the same layout.
+/// Where the blocks of a dimension change, steps are on views of the tensor:
+/// see planReshardStages.
 ReshardPlan
 planReshard(llvm::ArrayRef<int64_t> shape, const TensorSharding &from,
             const TensorSharding &to, const Mesh &mesh,
             ReshardPlan::Search first = ReshardPlan::Search::Minimal);
+
+/// A part of a reshard, on a view of the tensor in which the dimensions `split`
+/// are two each, their blocks and what is in one.
+struct ReshardStage {
+  llvm::SmallVector<unsigned, 1> split;
+  llvm::SmallVector<int64_t> shape;
+  TensorSharding from, to;
+  ReshardPlan plan;
+};
+/// planReshard with the views that its steps are on. One stage, whose view is
+/// the tensor itself, unless the blocks of a dimension change.
+llvm::SmallVector<ReshardStage, 1>
+planReshardStages(llvm::ArrayRef<int64_t> shape, const TensorSharding &from,
+                  const TensorSharding &to, const Mesh &mesh);
+
+/// The sharding of the tensor behind a stage.
+TensorSharding joinView(const ReshardStage &stage,
+                        llvm::ArrayRef<int64_t> shape);
+/// The view in which dimension `dim`, cut in blocks, is two; `from` and `to`
+/// are both the view of `sharding`.
+ReshardStage splitBlocks(llvm::ArrayRef<int64_t> shape,
+                         const TensorSharding &sharding, unsigned dim);
 
 /// planReshard(...).elementsReceived: what a conflict costs in propagation.
 int64_t getReshardElements(llvm::ArrayRef<int64_t> shape,

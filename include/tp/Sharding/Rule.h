@@ -106,20 +106,40 @@ int64_t getDimSize(const ShardingRule &rule, llvm::ArrayRef<unsigned> dim);
 llvm::SmallVector<int64_t> getRuleShape(const ShardingRule &rule,
                                         const TensorFactors &tensor);
 
-/// Which axes cut each factor of a rule, major first.
+/// Where the axes of a factor cut it, if not at its own grain.
+struct CutForm {
+  /// The grain, where it is coarser than the rule's own and makes the cut
+  /// another one (uneven heads passing through a linear layer that knows of no
+  /// heads); 1 elsewhere.
+  int64_t grain = 1;
+  /// Blocks that are cut on their own, as in DimSharding.
+  int64_t block = 0, outer = 1;
+  /// The factor is minor to one that is cut, but not to single positions: its
+  /// product with that one is cut in blocks.
+  bool isInner = false;
+
+  /// The same cut of the factor, whatever product it is in.
+  bool cutsAlike(const CutForm &other) const {
+    return grain == other.grain && block == other.block && outer == other.outer;
+  }
+  bool operator==(const CutForm &other) const = default;
+};
+
+/// Which axes cut each factor of a rule, major first, and where.
 struct FactorShardings {
   llvm::SmallVector<AxisList, 4> axes;
-  /// The grain of each cut, where it is coarser than the rule's own and makes
-  /// the cut another one (uneven heads passing through a linear layer that
-  /// knows of no heads); 1 elsewhere.
-  llvm::SmallVector<int64_t, 4> grains;
+  llvm::SmallVector<CutForm, 4> forms;
 
   FactorShardings() = default;
   /// Nothing cut.
   explicit FactorShardings(size_t numFactors)
-      : axes(numFactors), grains(numFactors, 1) {}
+      : axes(numFactors), forms(numFactors) {}
   bool operator==(const FactorShardings &other) const = default;
 };
+
+/// The cut of factor `f` as that of a dimension of its size.
+DimSharding getFactorCut(const ShardingRule &rule,
+                         const FactorShardings &factors, unsigned f);
 
 /// Why `rule` is not well formed for tensors of these shapes (a product of
 /// factors that is not the dimension, a factor of two sizes); empty if it is.
@@ -147,9 +167,10 @@ Projection projectToFactors(const ShardingRule &rule,
 
 /// The sharding that a tensor has when the rule's factors are cut so. Minor
 /// factors of a product keep their axes only if the major ones are cut to their
-/// full size or not at all beyond them (a product that is not contiguous cannot
-/// be a sharding: nothing is returned). Dimensions come out closed. `partial`
-/// is left empty: see getPartialAxes.
+/// full size or not at all beyond them, or if they are inner ones (CutForm) of
+/// the first factor's blocks; any other product that is not contiguous cannot
+/// be a sharding: nothing is returned. Dimensions come out closed. `partial` is
+/// left empty: see getPartialAxes.
 std::optional<TensorSharding> projectToTensor(const ShardingRule &rule,
                                               const TensorFactors &tensor,
                                               llvm::ArrayRef<int64_t> shape,
@@ -173,10 +194,10 @@ AxisList getOwnPartialAxes(const ShardingRule &rule,
 AxisList getOwnPartialAxes(const ShardingRule &rule,
                            const FactorShardings &factors);
 
-/// Whether `factor` may be cut by `axes`: its kind, its grain, its size (not
-/// more shards than grains). Uneven cuts are allowed for the major factor of a
-/// dimension.
-bool canShard(const Factor &factor, llvm::ArrayRef<AxisRef> axes);
+/// Whether `factor` may be cut by `axes`, into blocks that `form` states: its
+/// kind and its grain allow it. Cuts may be uneven, and the last shards empty.
+bool canShard(const Factor &factor, llvm::ArrayRef<AxisRef> axes,
+              const CutForm &form = {});
 
 /// The longer of two axis lists if one is a leading part of the other, so that
 /// both wishes for a factor can be met by cutting further; nothing if they are

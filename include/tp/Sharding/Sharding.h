@@ -10,6 +10,11 @@
 // local size ceil(n / g / S) * g; shard i holds [i * local, (i + 1) * local) of
 // the logical dimension, and what is past n is padding.
 //
+// A dimension may be cut in two levels: its blocks of `block` elements by the
+// first `outer` shards, and each block by the rest. Both may be uneven, and
+// every block has padding of its own: 28 query heads of 4 KV heads are blocks
+// of 7, which 8 ranks cut 4 ways and each block in 4 and 3.
+//
 // Open and closed: propagation may append axes to an open dimension and never
 // touches a closed one. What the user wrote is closed unless marked `?`.
 //
@@ -36,8 +41,16 @@ struct DimSharding {
   /// only where it changes the layout; see TensorSharding::normalize.
   int64_t grain = 1;
   bool open = false;
+  /// Elements of a block that is cut on its own; 0 where the dimension is cut
+  /// as a whole. The grain is one within a block.
+  int64_t block = 0;
+  /// Number of shards that the blocks are cut into, a product of leading axes.
+  int64_t outer = 1;
 
   bool operator==(const DimSharding &other) const = default;
+  bool hasBlocks() const { return block != 0; }
+  /// Number of shards of each block.
+  int64_t getInner() const { return getShardCount(axes) / outer; }
 };
 
 struct TensorSharding {
@@ -76,10 +89,25 @@ llvm::SmallVector<int64_t> getLocalShape(llvm::ArrayRef<int64_t> shape,
 /// Elements of padding that the dimension has over all its shards.
 int64_t getPadding(int64_t size, const DimSharding &dim);
 
-/// The logical positions [begin, end) of the dimension that `rank` holds; its
-/// what is from end - begin to the local size is padding.
-std::pair<int64_t, int64_t> getShardRange(int64_t size, const DimSharding &dim,
-                                          int64_t rank, const Mesh &mesh);
+/// A run of elements of a dimension: [begin, end) of the logical dimension
+/// stands from `local` on in the shard.
+struct ShardRange {
+  int64_t begin, end, local;
+
+  bool operator==(const ShardRange &other) const = default;
+};
+/// What shard number `index` of the dimension holds, in order: one run, or one
+/// for each of its blocks. Runs are not empty; what none covers is padding.
+llvm::SmallVector<ShardRange, 1>
+getShardRanges(int64_t size, const DimSharding &dim, int64_t index);
+/// The shard that `rank` has of the dimension.
+llvm::SmallVector<ShardRange, 1> getShardRanges(int64_t size,
+                                                const DimSharding &dim,
+                                                int64_t rank, const Mesh &mesh);
+/// The logical position of element `local` of shard `index`; nothing for
+/// padding.
+std::optional<int64_t> getLogicalPosition(int64_t size, const DimSharding &dim,
+                                          int64_t index, int64_t local);
 /// Whether both put the same elements at the same places of the same ranks:
 /// canonical axes and local sizes agree, however the grain is written.
 bool sameLayout(llvm::ArrayRef<int64_t> shape, const TensorSharding &a,
@@ -91,8 +119,8 @@ bool sameLayout(llvm::ArrayRef<int64_t> shape, const TensorSharding &a,
 std::string verifySharding(llvm::ArrayRef<int64_t> shape,
                            const TensorSharding &sharding, const Mesh &mesh);
 
-/// As written in IR: [{"tp"}, {?}, {"dp", "tp":(1)2 grain 64}], partial sum
-/// {"x"}.
+/// As written in IR: [{"tp"}, {?}, {"dp", "tp":(1)2 grain 64}, {"tp" block 7 by
+/// 4}], partial sum {"x"}.
 std::string toString(const TensorSharding &sharding, const Mesh &mesh);
 
 } // namespace tp

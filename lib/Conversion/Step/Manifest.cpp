@@ -52,11 +52,21 @@ json::Array tp::getAxes(AxisListAttr axes) {
 
 static json::Array getSharding(ShardingAttr sharding, int64_t rank) {
   json::Array result;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    result.push_back(
-        sharding ? getAxes(AxisListAttr::get(sharding.getContext(),
-                                             sharding.getDims()[dim].getAxes()))
-                 : json::Array());
+  for (int64_t d = 0; d < rank; ++d) {
+    if (!sharding) {
+      result.push_back(json::Array());
+      continue;
+    }
+    DimShardingAttr dim = sharding.getDims()[d];
+    json::Array axes =
+        getAxes(AxisListAttr::get(sharding.getContext(), dim.getAxes()));
+    if (dim.getBlock() == 0)
+      result.push_back(std::move(axes));
+    else
+      result.push_back(json::Object{{"axes", std::move(axes)},
+                                    {"block", dim.getBlock()},
+                                    {"outer", dim.getOuter()}});
+  }
   return result;
 }
 

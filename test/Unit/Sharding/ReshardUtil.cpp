@@ -116,10 +116,17 @@ int64_t test::getLack(const Mesh &mesh, ArrayRef<int64_t> shape,
   for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
     int64_t needs = 1, has = 1;
     for (unsigned dim = 0; dim < shape.size(); ++dim) {
-      auto [a, b] = getShardRange(shape[dim], from.dims[dim], rank, mesh);
-      auto [c, d] = getShardRange(shape[dim], to.dims[dim], rank, mesh);
-      needs *= d - c;
-      has *= std::max<int64_t>(0, std::min(b, d) - std::max(a, c));
+      auto before = getShardRanges(shape[dim], from.dims[dim], rank, mesh);
+      auto after = getShardRanges(shape[dim], to.dims[dim], rank, mesh);
+      int64_t wanted = 0, common = 0;
+      for (const ShardRange &a : after) {
+        wanted += a.end - a.begin;
+        for (const ShardRange &b : before)
+          common += std::max<int64_t>(
+              0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+      }
+      needs *= wanted;
+      has *= common;
     }
     most = std::max(most, needs - has);
   }

@@ -23,11 +23,10 @@ TEST(Sharding, UnevenSizesArePadded) {
   EXPECT_EQ(getLocalShape({50257, 768}, table),
             (SmallVector<int64_t>{12565, 768}));
   EXPECT_EQ(getPadding(50257, table.dims[0]), 3);
-  EXPECT_EQ(getShardRange(50257, table.dims[0], 3, mesh),
-            (std::pair<int64_t, int64_t>{37695, 50257}));
+  EXPECT_EQ(getShardRanges(50257, table.dims[0], 3, mesh),
+            (SmallVector<ShardRange, 1>{{37695, 50257, 0}}));
   // 2 over 4: ranks 2 and 3 hold padding alone.
-  EXPECT_EQ(getShardRange(2, table.dims[0], 3, mesh),
-            (std::pair<int64_t, int64_t>{2, 2}));
+  EXPECT_TRUE(getShardRanges(2, table.dims[0], 3, mesh).empty());
 }
 
 TEST(Sharding, GrainKeepsHeadsWhole) {

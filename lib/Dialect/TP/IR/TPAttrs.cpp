@@ -201,7 +201,7 @@ void AxisListAttr::print(AsmPrinter &printer) const {
 
 Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
   SmallVector<AxisRefAttr> axes;
-  int64_t grain = 1;
+  int64_t grain = 1, block = 0, outer = 1;
   bool isOpen = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseElement = [&]() -> ParseResult {
@@ -214,9 +214,13 @@ Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
     }
     if (failed(parseAxes(parser, axes)))
       return failure();
-    if (succeeded(parser.parseOptionalKeyword("grain")))
-      return parser.parseInteger(grain);
-    return success();
+    if (succeeded(parser.parseOptionalKeyword("grain")) &&
+        parser.parseInteger(grain))
+      return failure();
+    if (failed(parser.parseOptionalKeyword("block")))
+      return success();
+    return failure(parser.parseInteger(block) || parser.parseKeyword("by") ||
+                   parser.parseInteger(outer));
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
                                      parseElement))
@@ -225,7 +229,13 @@ Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
     parser.emitError(loc) << "expected a positive grain, got " << grain;
     return {};
   }
-  return DimShardingAttr::get(parser.getContext(), axes, grain, isOpen);
+  if (block < 0 || outer < 1) {
+    parser.emitError(loc) << "expected positive blocks and shards of them, got "
+                          << block << " by " << outer;
+    return {};
+  }
+  return DimShardingAttr::get(parser.getContext(), axes, grain, isOpen, block,
+                              outer);
 }
 
 void DimShardingAttr::print(AsmPrinter &printer) const {
@@ -234,6 +244,8 @@ void DimShardingAttr::print(AsmPrinter &printer) const {
                         [&](AxisRefAttr axis) { axis.print(printer); });
   if (getGrain() != 1)
     printer << " grain " << getGrain();
+  if (getBlock())
+    printer << " block " << getBlock() << " by " << getOuter();
   if (getIsOpen())
     printer << (getAxes().empty() ? "?" : ", ?");
   printer << "}";
@@ -376,7 +388,8 @@ ShardingAttr::toSharding(const Mesh &mesh,
     FailureOr<AxisList> axes = resolve(dim.getAxes(), mesh, emitError);
     if (failed(axes))
       return failure();
-    sharding.dims.push_back({*axes, dim.getGrain(), dim.getIsOpen()});
+    sharding.dims.push_back({*axes, dim.getGrain(), dim.getIsOpen(),
+                             dim.getBlock(), dim.getOuter()});
   }
   FailureOr<AxisList> partial = resolve(getPartial(), mesh, emitError);
   if (failed(partial))
@@ -399,7 +412,8 @@ ShardingAttr ShardingAttr::get(MLIRContext *context, FlatSymbolRefAttr symbol,
   SmallVector<DimShardingAttr> dims;
   for (const DimSharding &dim : sharding.dims)
     dims.push_back(DimShardingAttr::get(
-        context, toAttrs(context, mesh, dim.axes), dim.grain, dim.open));
+        context, toAttrs(context, mesh, dim.axes), dim.grain, dim.open,
+        dim.block, dim.outer));
   return ShardingAttr::get(context, symbol, dims,
                            toAttrs(context, mesh, sharding.partial),
                            sharding.reduction);

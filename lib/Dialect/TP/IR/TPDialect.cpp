@@ -160,7 +160,12 @@ LogicalResult tp::verifyShardingOn(Operation *op, ShardingAttr sharding,
     return op->emitOpError()
            << where << ": expected a sharding of rank " << shaped.getRank()
            << " for " << type << ", got " << value->getRank();
+  // Local sizes are multiples of grains, but blocks are cut up: propagation
+  // holds them against the global type.
   SmallVector<int64_t> shape(shaped.getShape());
+  for (auto [size, dim] : llvm::zip_equal(shape, value->dims))
+    if (dim.hasBlocks())
+      size = dim.block;
   std::string problem = verifySharding(shape, *value, resolved);
   if (!problem.empty())
     return op->emitOpError() << where << ": " << problem;

@@ -72,7 +72,13 @@ def TP_DimShardingAttr : TP_Attr<"DimSharding", "dim"> {
   let summary = "The axes that cut one dimension";
   let parameters = (ins
     ArrayRefParameter<"::tp::AxisRefAttr">:$axes,
-    "int64_t":$grain, "bool":$isOpen);
+    "int64_t":$grain, "bool":$isOpen, DefaultValuedParameter<"int64_t", "0">:$block,
+    DefaultValuedParameter<"int64_t", "1">:$outer);
+  let builders = [
+    AttrBuilder<(ins "::llvm::ArrayRef<::tp::AxisRefAttr>":$axes,
+                     "int64_t":$grain, "bool":$isOpen), [{
+      return $_get($_ctxt, axes, grain, isOpen, int64_t(0), int64_t(1));
+    }]>];
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -82,13 +88,16 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     For each dimension the axes that cut it, major first, and the axes over
     which the value is partial. A dimension with `?` is open: propagation may
     append axes; all others are closed and never overridden. A `grain` says
-    that only multiples of so many elements may be cut apart.
+    that only multiples of so many elements may be cut apart. `block B by A` says
+    that blocks of B elements are cut by the first A shards, and each block by
+    the rest, both perhaps unevenly: 28 query heads of 4 KV heads on 8 ranks.
 
     ```mlir
     #tp.sharding<@mesh, [{}, {"tp"} ]>
     #tp.sharding<@mesh, [{?}, {"dp", "tp":(1)2, ?} ]>
     #tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>
     #tp.sharding<@mesh, [{"tp" grain 64} ]>
+    #tp.sharding<@mesh, [{"tp" grain 64 block 448 by 4} ]>
     ```
   }];
   let parameters = (ins
