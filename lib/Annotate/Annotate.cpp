@@ -139,6 +139,8 @@ private:
   Mesh mesh;
   const Plan &plan;
   bool allowsPadding;
+  /// Weights that are cut between heads.
+  llvm::SmallPtrSet<Operation *, 16> fitted;
   SmallVector<Target, 0> targets;
   SmallVector<unsigned> matches;
   unsigned numAnnotated = 0;
@@ -611,7 +613,7 @@ LogicalResult Annotator::run(ModuleOp module) {
            << "by name, so every rank would hold all of it: name the "
               "parameters as checkpoints do, annotate some, or give a JSON "
               "plan";
-  if (failed(fitHeads(module, mesh, allowsPadding)))
+  if (failed(fitHeads(module, mesh, allowsPadding, fitted)))
     return failure();
   if (failed(fitGroups(module, mesh)) ||
       failed(shardTrainingStates(module, meshOp)))
@@ -684,6 +686,8 @@ std::string Annotator::nameOtherPlan(const Target &target) const {
 
 LogicalResult Annotator::checkSizes() {
   for (auto [rule, target] : applied) {
+    if (fitted.contains(target->weight))
+      continue;
     TensorSharding sharding = target->getSharding().toSharding(mesh);
     for (auto [index, dim] : llvm::enumerate(sharding.dims)) {
       int64_t size = target->type.getDimSize(index);

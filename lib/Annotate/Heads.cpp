@@ -52,8 +52,9 @@ struct HeadProjection {
 
 class HeadFitter {
 public:
-  HeadFitter(const Mesh &mesh, bool allowsPadding)
-      : mesh(mesh), allowsPadding(allowsPadding) {}
+  HeadFitter(const Mesh &mesh, bool allowsPadding,
+             llvm::SmallPtrSetImpl<Operation *> &fitted)
+      : mesh(mesh), allowsPadding(allowsPadding), fitted(fitted) {}
 
   /// Cuts what feeds `op`, if it is an attention, and what it feeds.
   LogicalResult fit(Operation *op);
@@ -62,8 +63,14 @@ private:
   /// Says once for each kind of heads how they are shared, if some are padding.
   void report(Operation *op, HeadCounts heads, ArrayRef<HeadSplit> splits);
 
+  /// Cuts dimension `dim` of the weight, which has `numHeads` parts, as the
+  /// heads are cut; leaves what has no annotation.
+  void setCut(Operation *weight, unsigned dim, int64_t numHeads,
+              const DimSharding &cut);
+
   const Mesh &mesh;
   bool allowsPadding;
+  llvm::SmallPtrSetImpl<Operation *> &fitted;
   /// Query heads, KV heads and degrees that were reported.
   std::set<std::tuple<int64_t, int64_t, int64_t>> reported;
 };
@@ -222,10 +229,8 @@ void HeadFitter::report(Operation *op, HeadCounts heads,
 // Cuts
 //===----------------------------------------------------------------------===//
 
-/// Cuts dimension `dim` of the weight, which has `size` elements for each head,
-/// by the axes of `cut`; leaves what has no annotation.
-static void setCut(Operation *weight, unsigned dim, int64_t numHeads,
-                   const DimSharding &cut, const Mesh &mesh) {
+void HeadFitter::setCut(Operation *weight, unsigned dim, int64_t numHeads,
+                        const DimSharding &cut) {
   ShardingAttr attr = getWeightSharding(weight);
   if (!attr)
     return;
@@ -236,6 +241,7 @@ static void setCut(Operation *weight, unsigned dim, int64_t numHeads,
     return;
   int64_t size = shape[dim] / numHeads;
   DimSharding &own = sharding.dims[dim];
+  fitted.insert(weight);
   own = {cut.axes, cut.grain * size, own.open, cut.block * size, cut.outer};
   sharding.normalize(shape);
   setWeightSharding(weight, ShardingAttr::get(attr.getContext(), attr.getMesh(),
@@ -243,8 +249,7 @@ static void setCut(Operation *weight, unsigned dim, int64_t numHeads,
 }
 
 /// Heads of a cache lie where the rows of the projection that fills it do.
-static void shardCache(Value pool, Operation *weight, int64_t numHeads,
-                       const Mesh &mesh) {
+static void shardCache(Value pool, Operation *weight, const Mesh &mesh) {
   StateOp state = findState(pool);
   ShardingAttr attr = getWeightSharding(weight);
   if (!state || !attr || state.getShardingAttr())
@@ -258,8 +263,7 @@ static void shardCache(Value pool, Operation *weight, int64_t numHeads,
 }
 
 /// The axes that cut the heads: those of the weight that has most of them.
-static AxisList findAxes(const AttentionHeads &heads,
-                         ArrayRef<HeadProjection> projections,
+static AxisList findAxes(ArrayRef<HeadProjection> projections,
                          Operation *output, const Mesh &mesh) {
   AxisList axes;
   auto take = [&](Operation *weight, unsigned dim) {
@@ -285,7 +289,7 @@ LogicalResult HeadFitter::fit(Operation *op) {
                  key = findProjection(found->key),
                  value = findProjection(found->value);
   Operation *output = findOutputWeight(found->result);
-  AxisList axes = findAxes(*found, {query, key, value}, output, mesh);
+  AxisList axes = findAxes({query, key, value}, output, mesh);
   int64_t degree = getShardCount(axes);
   SmallVector<HeadSplit> splits = listHeadSplits(heads, degree);
   // Axes are cut where their sizes allow.
@@ -301,22 +305,23 @@ LogicalResult HeadFitter::fit(Operation *op) {
   DimSharding queries{axes, 1, false, heads.getGroup(), best.outer};
   DimSharding keys{leading};
   for (Operation *weight : {query.weight, query.bias, query.norm})
-    setCut(weight, 0, heads.queries, queries, mesh);
-  setCut(output, 1, heads.queries, queries, mesh);
+    setCut(weight, 0, heads.queries, queries);
+  setCut(output, 1, heads.queries, queries);
   if (Value sinks = found->sinks)
-    setCut(findWeight(sinks), 0, heads.queries, queries, mesh);
+    setCut(findWeight(sinks), 0, heads.queries, queries);
   for (const HeadProjection &projection : {key, value})
     for (Operation *weight :
          {projection.weight, projection.bias, projection.norm})
-      setCut(weight, 0, heads.keys, keys, mesh);
-  shardCache(found->keyPool, key.weight, heads.keys, mesh);
-  shardCache(found->valuePool, value.weight, heads.keys, mesh);
+      setCut(weight, 0, heads.keys, keys);
+  shardCache(found->keyPool, key.weight, mesh);
+  shardCache(found->valuePool, value.weight, mesh);
   return success();
 }
 
 LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh,
-                           bool allowsPadding) {
-  HeadFitter fitter(mesh, allowsPadding);
+                           bool allowsPadding,
+                           llvm::SmallPtrSetImpl<Operation *> &fitted) {
+  HeadFitter fitter(mesh, allowsPadding, fitted);
   WalkResult result = module.walk([&](Operation *op) {
     return failed(fitter.fit(op)) ? WalkResult::interrupt()
                                   : WalkResult::advance();

@@ -13,6 +13,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tp/Sharding/Sharding.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace tp {
 
@@ -22,9 +23,11 @@ namespace tp {
 /// share heads. A cache that is a state without a sharding gets that of the
 /// projection which fills it. A remark says where heads are padded. Emits an
 /// error with the degrees that fit where none does, or, unless `allowsPadding`,
-/// where more than half of the query heads would be padding.
-mlir::LogicalResult fitHeads(mlir::ModuleOp module, const Mesh &mesh,
-                             bool allowsPadding);
+/// where more than half of the query heads would be padding. `fitted` gets the
+/// weights, of which some ranks may have nothing.
+mlir::LogicalResult
+fitHeads(mlir::ModuleOp module, const Mesh &mesh, bool allowsPadding,
+         llvm::SmallPtrSetImpl<mlir::Operation *> &fitted);
 
 } // namespace tp
 

@@ -223,6 +223,10 @@ LogicalResult PaddingAnalysis::factor(Operation *op, const OpAnalysis &analysis,
     operands.push_back(dim ? getOperandState(value, *dim) : PadState::None);
   }
   std::optional<PaddingGuard> guard = getPaddingGuard(op, rule, f, operands);
+  if (guard && guard->inBody && analysis.resolved.factors.forms[f].block)
+    return op->emitOpError()
+           << "cannot split factor " << analysis.getFactorName(f)
+           << " in blocks: no mask of an operand makes their padding harmless";
   if (!guard)
     return op->emitOpError()
            << "cannot split factor " << analysis.getFactorName(f) << " of size "

@@ -62,10 +62,10 @@ void Propagation::closeAll(int state) {
 
 LogicalResult Propagation::seed(Operation *op, int state, ShardingAttr sharding,
                                 unsigned priority, const std::string &who,
-                                bool mayBePartial) {
+                                bool isState) {
   assert(sharding.getMesh() == meshSymbol &&
          "the module has one mesh, and shardings name a mesh that is there");
-  if (!sharding.getPartial().empty() && !mayBePartial)
+  if (!sharding.getPartial().empty() && !isState)
     return op->emitError()
            << who << ": expected an annotation without partial axes: what is "
            << "partial follows from the program";
@@ -78,9 +78,8 @@ LogicalResult Propagation::seed(Operation *op, int state, ShardingAttr sharding,
     dim.axes = canonicalize(dim.axes);
     int64_t shards = getShardCount(dim.axes);
     int64_t grains = target.shape[d] / dim.grain;
-    // Who states a grain, and what lies as such a weight does, may leave the
-    // last ranks without any.
-    bool mayBeEmpty = dim.grain != 1 || dim.hasBlocks() || isa<StateOp>(op);
+    // Heads, and what lies as they do, may leave the last ranks without any.
+    bool mayBeEmpty = isa<ParameterOp>(op) || isState;
     if (shards > grains && shards > 1 && !mayBeEmpty)
       return op->emitError()
              << who << ": dimension " << d << " has " << grains

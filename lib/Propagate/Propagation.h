@@ -121,7 +121,7 @@ private:
   int addNode(Node node);
   mlir::LogicalResult seed(mlir::Operation *op, int state,
                            ShardingAttr sharding, unsigned priority,
-                           const std::string &who, bool mayBePartial = false);
+                           const std::string &who, bool isState = false);
   void closeAll(int state);
 
   // Fixpoint: Propagation.cpp.

@@ -14,6 +14,7 @@ _OPTIONS = {
                      "tp-compile that follow"),
     "mesh": (str, "ranks, such as tp=2"),
     "plan": (str, "how the model is cut: megatron, expert, ... or a file"),
+    "allow_padding": (None, "cut heads even where more than half of them would be padding"),
     "target": (str, "what runs it: cpu or cuda"),
     "context": (integer(1), "most tokens of a prompt and its answer together"),
     "rows": (integer(1), "most requests in a step"),

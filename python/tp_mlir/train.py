@@ -35,6 +35,7 @@ _PIECE = 1 << 20
 _COMPILED = {
     "mesh": (str, "ranks, such as tp=2 or dp=2,tp=2"),
     "plan": (str, "how the model is cut: megatron, megatron-sp, ... or a file"),
+    "allow_padding": (None, "cut heads even where more than half of them would be padding"),
     "dtype": (str, "type of the weights in memory: f32 or bf16"),
     "recompute": (str, "what is computed again rather than kept: none, selective or full"),
     "ignore": (str, "tensors that the checkpoint is read without: NAME,..."),

@@ -25,20 +25,6 @@ module {
 
 // -----
 
-func.func @heads(%x: tensor<1x8x64xf32>) -> tensor<1x8x14x8xf32> {
-  %wq = tp.parameter "q_proj.weight" : tensor<112x64xf32>
-  %wk = tp.parameter "k_proj.weight" : tensor<16x64xf32>
-  %q = nn.linear %x, %wq : (tensor<1x8x64xf32>, tensor<112x64xf32>) -> tensor<1x8x112xf32>
-  %k = nn.linear %x, %wk : (tensor<1x8x64xf32>, tensor<16x64xf32>) -> tensor<1x8x16xf32>
-  %q1 = tensor.expand_shape %q [[0], [1], [2, 3]] output_shape [1, 8, 14, 8] : tensor<1x8x112xf32> into tensor<1x8x14x8xf32>
-  %k1 = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [1, 8, 2, 8] : tensor<1x8x16xf32> into tensor<1x8x2x8xf32>
-  // expected-error-re @below {{'nn.attention' op at {{.*}}: degree 8 does not fit 14 query heads and 2 key/value heads: 8 does not divide 14; degrees that fit: 1, 2, 14}}
-  %o = nn.attention %q1, %k1, %k1 {causal, scale = 0.35 : f64} : (tensor<1x8x14x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>) -> tensor<1x8x14x8xf32>
-  return %o : tensor<1x8x14x8xf32>
-}
-
-// -----
-
 func.func @sequence(%ids: tensor<1x100xi64>) -> tensor<1x100x64xf32> {
   %0 = tp.parameter "wte.weight" : tensor<131x64xf32>
   // expected-error @below {{plan 'megatron-sp': sequence of 100 cannot be split over 8 ranks of "tp": 8 does not divide 100; lengths that fit are the multiples of 8, such as 96 or 104; degrees that fit 100: 1, 2, 4, 5, 10, 20, 25, 50}}

@@ -104,10 +104,20 @@ func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
 
 // -----
 
-// The minor of two factors is cut.
+// The most minor of three factors is cut.
+tp.mesh @mesh <["dp"=2, "tp"=2]>
+func.func @main(%x: tensor<3x2x2xf32> {tp.global_type = tensor<3x2x4xf32>, tp.sharding = #tp.sharding<@mesh, [{}, {}, {"tp"}]>}) {
+  // expected-error @+1 {{'tensor.collapse_shape' op result 0: its factors are not cut contiguously}}
+  %0 = tensor.collapse_shape %x [[0, 1, 2]] {tp.rule = #tp.rule<["a" 3, "b" 2, "c" 4], ([0], [1], [2]) -> ([0, 1, 2])>, tp.shardings = [#tp.sharding<@mesh, [{"tp"}]>]} : tensor<3x2x2xf32> into tensor<12xf32>
+  return
+}
+
+// -----
+
+// The minor of two factors is cut: the dimension is, in blocks.
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<3x2xf32> {tp.global_type = tensor<3x4xf32>, tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) {
-  // expected-error @+1 {{'tensor.collapse_shape' op result 0: its factors are not cut contiguously}}
+  // expected-error @+1 {{'tensor.collapse_shape' op result 0: expected what is derived, [{"tp" block 4 by 1}], got [{"tp"}]}}
   %0 = tensor.collapse_shape %x [[0, 1]] {tp.rule = #tp.rule<["a" 3, "b" 4], ([0], [1]) -> ([0, 1])>, tp.shardings = [#tp.sharding<@mesh, [{"tp"}]>]} : tensor<3x2xf32> into tensor<6xf32>
   return
 }

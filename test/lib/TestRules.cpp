@@ -178,8 +178,7 @@ struct LocalFormPass : PassWrapper<LocalFormPass, OperationPass<ModuleOp>> {
     FailureOr<ShardingRule> rule = getShardingRule(op);
     if (failed(rule))
       return failure();
-    FactorShardings factors;
-    factors.axes.resize(rule->factors.size());
+    FactorShardings factors(rule->factors.size());
     for (NamedAttribute entry : spec) {
       std::optional<unsigned> factor = findFactor(*rule, entry.getName());
       std::optional<unsigned> axis =

@@ -1,4 +1,4 @@
-"""Every fixture at every degree against PyTorch, and refusals at all others.
+"""Every fixture at every degree against PyTorch, with heads padded where it does not divide them.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -46,9 +46,14 @@ def accepted():
                                id=f"{folder.name}-{plan}-{degree}-{dtype}")
 
 
-def refused():
+def uneven(is_too_many):
+    """Degrees that do not divide the heads: the least and the largest that fit, or all; or the
+    least that is more than there are query heads."""
     for folder, facts in fixtures():
-        for degree in facts["degrees_refused"]:
+        heads = facts.get("query_heads", 0)
+        fit = [n for n in facts.get("degrees_uneven", []) if (n > heads) == is_too_many]
+        few = fit[:1] if is_too_many else {*fit[:1], *[n for n in fit if n <= 8][-1:]}
+        for degree in fit if ALL else sorted(few):
             yield pytest.param(folder, facts, degree, id=f"{folder.name}-{degree}")
 
 
@@ -85,13 +90,18 @@ def test_memory_before_a_run(folder, facts):
     assert {rank["stated_peak_bytes"] for rank in stats["ranks"]} == {peak}
 
 
-@pytest.mark.parametrize("folder, facts, degree", refused())
+@pytest.mark.parametrize("folder, facts, degree", uneven(False))
+def test_padded_heads(folder, facts, degree):
+    program = tp_mlir.compile(folder, mesh=f"tp={degree}", batch=facts["batch"], seq=facts["seq"],
+                              dtype="f32", allow_padding=True)
+    check(program.run(folder, load_file(folder / "inputs.safetensors")), folder, facts, "f32")
+
+
+@pytest.mark.parametrize("folder, facts, degree", uneven(True))
 def test_refusal(folder, facts, degree):
     with pytest.raises(tp_mlir.InputError) as error:
         compiled(folder, facts, "megatron", degree, None)
     text = str(error.value)
-    heads = facts["query_heads"], facts["kv_heads"]
-    fits = [n for n in range(1, heads[0] + 1)
-            if heads[0] % n == 0 and (heads[1] % n == 0 or n % heads[1] == 0)]
-    assert f"degree {degree}" in text
-    assert f"degrees that fit: {', '.join(map(str, fits))}" in text
+    assert f"degree {degree}" in text and "some ranks would have none" in text
+    fits = text.split("degrees that fit: ")[1].split("\n")[0].split(", ")
+    assert set(map(str, facts["degrees"])) <= set(fits)

@@ -25,7 +25,11 @@ import tp_mlir
 from tp_mlir import _tools
 
 ALL = os.environ.get("TRAINING") == "all"
-GRADIENTS = {("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "megatron", "f32"),
+# Of these the degrees do not divide the heads, some of which are padding.
+UNEVEN = {"llama-gqa": (3, 6), "qwen2-14-2": (4,), "gpt2": (5,), "deepseek-v2": (3,)}
+GRADIENTS = {("llama-gqa", "tp=6", "megatron", "f32"), ("qwen2-14-2", "tp=4", "megatron", "f32"),
+             ("gpt2", "tp=5", "megatron", "f32"), ("deepseek-v2", "tp=3", "megatron", "f32"),
+             ("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "megatron", "f32"),
              ("llama-mqa", "tp=4", "megatron-sp", "f32"), ("qwen2", "tp=1", "megatron", "f32"),
              ("mistral-window", "dp=2,tp=2", "megatron-sp", "f32"),
              ("mixtral", "dp=2,tp=2", "megatron-sp", "f32"),
@@ -36,14 +40,14 @@ GRADIENTS = {("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "mega
              ("qwen3-moe", "tp=2", "megatron-sp", "bf16"),
              ("deepseek-v3", "tp=2", "megatron", "bf16"),
              ("qwen3", "dp=2,tp=2", "megatron-sp", "bf16")}
-STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatron-sp", "f32"),
+STEPS = {("llama-gqa", "tp=3", "megatron", "f32"), ("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatron-sp", "f32"),
          ("qwen2", "tp=2", "megatron-sp", "f32"), ("llama-gqa", "tp=2", "megatron", "bf16")}
 
 
-def meshes(facts, plan, batch, seq):
-    degrees = [degree for degree in facts["degrees"]
+def meshes(folder, facts, plan, batch, seq):
+    degrees = [degree for degree in (*facts["degrees"], *UNEVEN.get(folder.name, ()))
                if not plan.endswith("-sp") or seq % degree == 0]
-    for degree in (1, 2, 3, 4, 8):
+    for degree in (1, 2, 3, 4, 5, 6, 8):
         if degree in degrees:
             yield f"tp={degree}"
     for degree in (2, 4):
@@ -55,7 +59,7 @@ def cases(file, few, seq=None):
     found = [(folder, facts, mesh, plan, dtype) for folder, facts in fixtures()
              if (folder / file).exists()
              for plan in (*PLANS, *(["expert", "expert-sp"] if "experts" in facts else []))
-             for mesh in meshes(facts, plan, facts["batch"], seq or facts["seq"])
+             for mesh in meshes(folder, facts, plan, facts["batch"], seq or facts["seq"])
              for dtype in ("f32", "bf16")]
     named = {(folder.name, *rest): (folder, facts, *rest) for folder, facts, *rest in found}
     assert "FIXTURE" in os.environ or few <= set(named)
