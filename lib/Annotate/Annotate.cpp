@@ -26,6 +26,8 @@
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <set>
 
 namespace tp {
 #define GEN_PASS_DEF_ANNOTATE
@@ -116,6 +118,7 @@ private:
   SmallVector<StringRef> getPlanAxes() const;
   LogicalResult refuseAxis(const PlanRule &rule, const Target &target,
                            StringRef name);
+  void reportPadding(StringRef what, int64_t size, int64_t shards);
   LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
                         const Target &target, unsigned index, DimSharding &out);
   LogicalResult checkGeneration(ModuleOp module);
@@ -139,6 +142,9 @@ private:
   Mesh mesh;
   const Plan &plan;
   bool allowsPadding;
+  /// Sequences and batches whose padding was stated, and the ranks that share
+  /// them.
+  std::set<std::tuple<std::string, int64_t, int64_t>> reported;
   /// Weights that are cut between heads.
   llvm::SmallPtrSet<Operation *, 16> fitted;
   SmallVector<Target, 0> targets;
@@ -361,6 +367,17 @@ LogicalResult Annotator::refuseAxis(const PlanRule &rule, const Target &target,
          << "shards over axes " << all << ", and the mesh has " << known;
 }
 
+/// Says once that the last of the parts is short.
+void Annotator::reportPadding(StringRef what, int64_t size, int64_t shards) {
+  if (!reported.insert({what.str(), size, shards}).second)
+    return;
+  int64_t part = llvm::divideCeil(size, shards);
+  emitRemark(meshOp.getLoc())
+      << "a " << what << " of " << size << " over " << shards << " ranks is "
+      << part << " on each, " << part * shards - size << " of "
+      << part * shards << " padding";
+}
+
 LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
                                  const Target &target, unsigned index,
                                  DimSharding &out) {
@@ -385,6 +402,11 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
   int64_t shards = getShardCount(out.axes);
   if (rule.even.empty() || size % shards == 0)
     return success();
+  // A plan of the user's that asks for even parts gets them.
+  if (plan.isBuiltin && shards <= size) {
+    reportPadding(rule.even, size, shards);
+    return success();
+  }
   InFlightDiagnostic diag = error(rule, &target);
   diag << rule.even << " of " << size << " cannot be split over " << shards
        << " ranks of " << mesh.getName(out.axes) << ": " << shards

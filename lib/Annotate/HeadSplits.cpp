@@ -45,7 +45,7 @@ static std::string count(int64_t number, const char *what) {
 std::string tp::describe(HeadCounts heads, const HeadSplit &split) {
   int64_t all = split.getPaddedQueries();
   return std::to_string(split.outer) + " x " + std::to_string(split.inner) +
-         ": " + count(split.getQueries(), "query head") + " and " +
+         ", " + count(split.getQueries(), "query head") + " and " +
          count(split.keys, "KV head") + " a rank, " +
          std::to_string(all - heads.queries) + " of " +
          count(all, "query head") + " padding";

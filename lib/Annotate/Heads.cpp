@@ -218,11 +218,14 @@ void HeadFitter::report(Operation *op, HeadCounts heads,
       !reported.insert({heads.queries, heads.keys, best.getDegree()}).second)
     return;
   InFlightDiagnostic diag = emitRemark(op->getLoc());
-  diag << best.getDegree() << " ranks share " << heads.queries
-       << " query heads and " << heads.keys << " key/value heads "
-       << describe(heads, best);
-  for (const HeadSplit &other : splits.drop_front().take_front(2))
-    diag << "; " << describe(heads, other);
+  diag << heads.queries << " query heads and " << heads.keys
+       << " key/value heads over " << best.getDegree()
+       << " ranks: " << describe(heads, best);
+  auto others = splits.drop_front().take_front(2);
+  diag << (others.empty() ? "" : "; next best: ");
+  llvm::interleave(
+      others, [&](const HeadSplit &split) { diag << describe(heads, split); },
+      [&] { diag << "; "; });
 }
 
 //===----------------------------------------------------------------------===//

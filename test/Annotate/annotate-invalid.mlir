@@ -25,11 +25,11 @@ module {
 
 // -----
 
-func.func @sequence(%ids: tensor<1x100xi64>) -> tensor<1x100x64xf32> {
+func.func @sequence(%ids: tensor<1x6xi64>) -> tensor<1x6x64xf32> {
   %0 = tp.parameter "wte.weight" : tensor<131x64xf32>
-  // expected-error @below {{plan 'megatron-sp': sequence of 100 cannot be split over 8 ranks of "tp": 8 does not divide 100; lengths that fit are the multiples of 8, such as 96 or 104; degrees that fit 100: 1, 2, 4, 5, 10, 20, 25, 50}}
-  %1 = nn.embedding %ids, %0 : (tensor<1x100xi64>, tensor<131x64xf32>) -> tensor<1x100x64xf32>
-  return %1 : tensor<1x100x64xf32>
+  // expected-error @below {{plan 'megatron-sp': sequence of 6 cannot be split over 8 ranks of "tp": 8 does not divide 6; lengths that fit are the multiples of 8, such as 8; degrees that fit 6: 1, 2, 3, 6}}
+  %1 = nn.embedding %ids, %0 : (tensor<1x6xi64>, tensor<131x64xf32>) -> tensor<1x6x64xf32>
+  return %1 : tensor<1x6x64xf32>
 }
 
 // -----

@@ -303,19 +303,20 @@ def test_text_of_text_and_images(capsys):
 
 
 def test_what_does_not_divide(capsys):
-    told = report(capsys, FIXTURES / "qwen2-14-2", "--degrees", "2,7")
-    assert "fits" in rows(told)["megatron", 2]
-    assert rows(told)["megatron", 7]["refusal"] == (
-        "'nn.attention' op at model.layers.{i}.self_attn: degree 7 does not fit 14 query heads and "
-        "2 key/value heads: neither of 7 and 2 divides the other; degrees that fit: 1, 2, 14")
-    assert run(FIXTURES / "qwen2-14-2", "--degrees", "2,7") == 0
-    assert "what does not fit the model:\ntp=7 with megatron: " in capsys.readouterr().out
+    told = report(capsys, FIXTURES / "qwen2-14-2", "--degrees", "2,4,16")
+    assert "fits" in rows(told)["megatron", 2] and "fits" in rows(told)["megatron", 4]
+    assert rows(told)["megatron", 16]["refusal"] == (
+        "'nn.attention' op at model.layers.{i}.self_attn: degree 16 does not fit 14 query heads and "
+        "2 key/value heads: some ranks would have none; degrees that fit: 1, 2, 3, 4, 5, 6, 7, 8, "
+        "9, 10, 11, 12, 13, 14")
+    assert run(FIXTURES / "qwen2-14-2", "--degrees", "2,16") == 0
+    assert "what does not fit the model:\ntp=16 with megatron: " in capsys.readouterr().out
 
 
 # Formats
 
 def test_formats(capsys):
-    words = (LLAMA_70B, "--degrees", "2,3,4")
+    words = (LLAMA_70B, "--degrees", "2,4,65")
     told = report(capsys, *words)
     assert run(*words) == 0
     table = capsys.readouterr().out
@@ -324,9 +325,9 @@ def test_formats(capsys):
     assert re.search(r"^tp=2 +megatron +65\.7 GiB .* 67\.7 GiB$", table, re.MULTILINE)
     assert run(*words, "--format", "csv") == 0
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [line["mesh"] for line in lines] == ["tp=2", "tp=3", "tp=4"]
-    assert float(lines[2]["kv_cache_bytes"]) == told["rows"][2]["memory"]["kv_cache"]
-    assert "3 does not divide 64" in lines[1]["refusal"]
+    assert [line["mesh"] for line in lines] == ["tp=2", "tp=4", "tp=65"]
+    assert float(lines[1]["kv_cache_bytes"]) == told["rows"][1]["memory"]["kv_cache"]
+    assert "degree 65 does not fit 64" in lines[2]["refusal"]
 
 
 class _Page(html.parser.HTMLParser):
@@ -363,8 +364,8 @@ def test_page(tmp_path):
     assert page.open == [] and page.foreign == []
     # Prefill, token, tokens a second, for each rank, price.
     assert page.counts["svg"] == 5
-    # Megatron does not divide by three.
-    assert page.counts["circle"] == (3 + 4) * 5
+    # By three, heads are padded.
+    assert page.counts["circle"] == (4 + 4) * 5
     assert 'fill="Canvas"' in text and ">memory bandwidth<" in text and ">3.35 TB/s<" in text
     assert "NVIDIA H100 Tensor Core GPU data sheet" in text and "the device ends: 79.6 GiB" in text
 
@@ -472,11 +473,11 @@ def test_bad_input(capsys, tmp_path):
         "tp-plan --measure FILE.json makes one of this machine\n")
     assert "or a file with a profile, no such file: 'mine.json'; " in refused(
         capsys, 2, LLAMA_8B, "--gpu", "mine.json")
-    told = refused(capsys, 1, LLAMA_8B, "--degrees", 3)
-    assert told.startswith("tp-plan: 'nn.attention' op at model.layers.{i}.self_attn: degree 3 ")
-    assert "degree 3 does not fit 32 query heads" in told
-    told = refused(capsys, 1, LLAMA_8B, "--degrees", "3,5")
-    assert told.startswith("tp-plan: no degree and plan asked for can be sized:\ntp=3 with ")
+    told = refused(capsys, 1, LLAMA_8B, "--degrees", 33)
+    assert told.startswith("tp-plan: 'nn.attention' op at model.layers.{i}.self_attn: degree 33 ")
+    assert "degree 33 does not fit 32 query heads" in told
+    told = refused(capsys, 1, LLAMA_8B, "--degrees", "33,35")
+    assert told.startswith("tp-plan: no degree and plan asked for can be sized:\ntp=33 with ")
     # What all candidates have in common is said once.
     config = json.loads((LLAMA_8B / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "lama"}))

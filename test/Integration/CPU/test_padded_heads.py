@@ -102,7 +102,7 @@ def test_logits(name, degree, plan):
                            *map(str, program._arguments), "-o", os.devnull],
                           capture_output=True, text=True, check=True)
     queries, keys = HEADS[name][0] // degree, -(-HEADS[name][1] // degree)
-    if said := re.search(r": (\d+) query heads? and (\d+) KV heads? a rank, (\d+) of", done.stderr):
+    if said := re.search(r", (\d+) query heads? and (\d+) KV heads? a rank, (\d+) of", done.stderr):
         queries, keys, padding = map(int, said.groups())
         assert queries * degree - HEADS[name][0] == padding
 
