@@ -318,14 +318,17 @@ ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
   TensorSharding source = from.closed(), target = to.closed();
   source.normalize(shape);
   target.normalize(shape);
-  // Dimensions that stay cut in the same blocks have no part in it.
+  // Dimensions that stay cut in the same blocks have no part in it: one element
+  // each, which no step can cut, and as many times as much to receive.
   SmallVector<int64_t> sizes(shape);
+  int64_t times = 1;
   SmallVector<unsigned, 1> kept;
   for (unsigned d = 0; d < shape.size(); ++d) {
     DimSharding &a = source.dims[d], &b = target.dims[d];
     if (hasSameBlocks(a, b)) {
       kept.push_back(d);
-      sizes[d] = getLocalSize(shape[d], a);
+      times *= getLocalSize(shape[d], a);
+      sizes[d] = 1;
       a = b = DimSharding();
     } else if (a.hasBlocks() || b.hasBlocks()) {
       return planViews(shape, from, to, mesh);
@@ -342,6 +345,9 @@ ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
     if (isUsual)
       memo.add(sizes, source, target, mesh, plan);
   }
+  if (__builtin_mul_overflow(plan.elementsReceived, times,
+                             &plan.elementsReceived))
+    plan.elementsReceived = std::numeric_limits<int64_t>::max();
   for (ReshardStep &step : plan.steps)
     for (unsigned d : kept) {
       step.result.dims[d] = from.dims[d];

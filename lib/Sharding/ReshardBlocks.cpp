@@ -79,20 +79,49 @@ static bool view(ArrayRef<int64_t> shape, const TensorSharding &from,
   return true;
 }
 
+/// `sharding` with dimensions whole that are cut in blocks, and otherwise than
+/// in `other`.
+static TensorSharding gatherBlocks(const TensorSharding &sharding,
+                                   const TensorSharding &other) {
+  TensorSharding result = sharding;
+  for (auto [dim, wanted] : llvm::zip_equal(result.dims, other.dims))
+    if ((dim.hasBlocks() || wanted.hasBlocks()) && !hasSameBlocks(dim, wanted))
+      dim = DimSharding();
+  return result;
+}
+
 SmallVector<ReshardStage, 1> tp::detail::viewBlocks(ArrayRef<int64_t> shape,
                                                     const TensorSharding &from,
                                                     const TensorSharding &to) {
-  ReshardStage whole;
-  if (view(shape, from, to, whole))
-    return {whole};
-  // The partial axes stay what they are until the last stage.
-  TensorSharding between = from;
-  for (auto [dim, wanted] : llvm::zip_equal(between.dims, to.dims))
-    if ((dim.hasBlocks() || wanted.hasBlocks()) && !hasSameBlocks(dim, wanted))
-      dim = DimSharding();
-  SmallVector<ReshardStage, 1> stages(2);
-  view(shape, from, between, stages[0]);
-  view(shape, between, to, stages[1]);
+  SmallVector<ReshardStage, 1> stages;
+  auto add = [&](const TensorSharding &before, const TensorSharding &after) {
+    return view(shape, before, after, stages.emplace_back());
+  };
+  // Views are made of sums: a maximum is completed before.
+  TensorSharding complete = from;
+  bool isMaximum = from.isPartial() && from.reduction != ReductionKind::Sum;
+  bool changes = gatherBlocks(from, to).dims != from.dims ||
+                 gatherBlocks(to, from).dims != to.dims;
+  if (isMaximum && changes) {
+    complete.partial.clear();
+    complete.reduction = ReductionKind::Sum;
+    add(from, complete);
+  }
+  // What a maximum becomes is one last.
+  TensorSharding last = to;
+  isMaximum = to.isPartial() && to.reduction != ReductionKind::Sum;
+  if (isMaximum && changes) {
+    last.partial.clear();
+    last.reduction = ReductionKind::Sum;
+  }
+  if (!add(complete, last)) {
+    stages.pop_back();
+    TensorSharding between = gatherBlocks(complete, last);
+    add(complete, between);
+    add(between, last);
+  }
+  if (isMaximum && changes)
+    add(last, to);
   return stages;
 }
 

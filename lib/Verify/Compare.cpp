@@ -11,6 +11,7 @@
 
 #include "Replay.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Interpreter/Distribute.h"
 #include "tp/Verify/Passes.h"
 
@@ -40,6 +41,10 @@ public:
     if (!key)
       return std::nullopt;
     keys[value] = *key;
+    if (isView(op)) {
+      views.insert(value);
+      return std::nullopt;
+    }
     std::optional<TensorSharding> sharding = getLayout(op, value);
     if (!sharding)
       return std::nullopt;
@@ -79,13 +84,25 @@ private:
     if (auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName))
       return ValueKey{id.getInt(), number, isa<BlockArgument>(value),
                       SmallVector<int64_t, 2>(iterations)};
-    // A step makes another part of the same value.
-    if (isa<ReshardStepOpInterface>(op)) {
+    // A step makes another part of the same value, perhaps on a view in which
+    // its blocks are a dimension.
+    bool isBack = isa<tensor::CollapseShapeOp>(op) &&
+                  views.contains(op->getOperand(0));
+    if (isa<ReshardStepOpInterface, tensor::ExpandShapeOp>(op) || isBack) {
       auto found = keys.find(op->getOperand(0));
       if (found != keys.end())
         return found->second;
     }
     return std::nullopt;
+  }
+
+  /// Whether `op` makes such a view, or a part of one.
+  bool isView(Operation *op) const {
+    if (op->hasAttr(valueIdAttrName))
+      return false;
+    return isa<tensor::ExpandShapeOp>(op) ||
+           (isa<ReshardStepOpInterface>(op) &&
+            views.contains(op->getOperand(0)));
   }
 
   std::optional<TensorSharding> getLayout(Operation *op, Value value) {
@@ -104,7 +121,7 @@ private:
 
   const Mesh &mesh;
   DenseMap<Value, ValueKey> keys;
-  DenseSet<Value> partials, infinite;
+  DenseSet<Value> partials, infinite, views;
 };
 } // namespace
 

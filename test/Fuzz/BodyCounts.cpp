@@ -129,6 +129,8 @@ void Counter::countSharding(RankedTensorType type, ShardingAttr attribute,
       count("annotation", "with empty shards");
     if (dim.open)
       count("annotation", "open");
+    if (dim.hasBlocks())
+      count("annotation", "in blocks");
   }
   for (const AxisRef &ref : sharding.getUsedAxes())
     if (ref.size != mesh.getAxis(ref.axis).size)

@@ -61,6 +61,23 @@ void Frame::makeMesh(ArrayRef<Mesh::Axis> axes, ArrayRef<int64_t> order) {
   meshSymbol = FlatSymbolRefAttr::get(op.getSymNameAttr());
 }
 
+/// Cuts the dimension in blocks of some divisor of its size, by some of its
+/// shards.
+void Frame::cutBlocks(int64_t size, DimSharding &dim) {
+  SmallVector<int64_t> blocks, outers;
+  for (int64_t i = 2; i < size; ++i)
+    if (size % i == 0)
+      blocks.push_back(i);
+  int64_t shards = getShardCount(dim.axes);
+  for (int64_t i = 1; i < shards; ++i)
+    if (shards % i == 0 && splitLeading(canonicalize(dim.axes), i))
+      outers.push_back(i);
+  if (blocks.empty() || outers.empty())
+    return;
+  dim.block = blocks[below(blocks.size())];
+  dim.outer = outers[below(outers.size())];
+}
+
 ShardingAttr Frame::someSharding(ArrayRef<int64_t> shape, bool full) {
   if (shape.empty())
     return ShardingAttr();
@@ -81,8 +98,11 @@ ShardingAttr Frame::someSharding(ArrayRef<int64_t> shape, bool full) {
     for (const AxisRef &piece : pieces)
       if (chance(65))
         sharding.dims[below(shape.size())].axes.push_back(piece);
-    for (DimSharding &dim : sharding.dims)
+    for (auto [size, dim] : llvm::zip_equal(shape, sharding.dims)) {
       dim.open = chance(30);
+      if (!dim.axes.empty() && chance(15))
+        cutBlocks(size, dim);
+    }
     sharding.normalize(shape);
     bool fits = verifySharding(shape, sharding, mesh).empty();
     for (auto [size, dim] : llvm::zip(shape, sharding.dims))

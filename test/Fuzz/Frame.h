@@ -46,6 +46,7 @@ public:
   /// A sharding that a tensor of `shape` may have; null if chance gave none.
   /// With `full`, no shard is empty.
   ShardingAttr someSharding(llvm::ArrayRef<int64_t> shape, bool full = true);
+  void cutBlocks(int64_t size, DimSharding &dim);
   /// On every rank whole.
   ShardingAttr replicated(int64_t rank);
   static Shape shapeOf(mlir::Value value);
