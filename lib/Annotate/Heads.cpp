@@ -247,6 +247,10 @@ void HeadFitter::setCut(Operation *weight, unsigned dim, int64_t numHeads,
   fitted.insert(weight);
   own = {cut.axes, cut.grain * size, own.open, cut.block * size, cut.outer};
   sharding.normalize(shape);
+  // A norm with a row for each head, of which some ranks have none, follows from
+  // what it is the norm of.
+  if (own.grain == 1 && getShardCount(own.axes) > shape[dim])
+    own = {{}, 1, /*open=*/true};
   setWeightSharding(weight, ShardingAttr::get(attr.getContext(), attr.getMesh(),
                                               mesh, sharding));
 }

@@ -61,10 +61,33 @@ static void widenSlice(SliceLike slice, ArrayRef<int64_t> localShape,
   slice.setStaticSizes(sizes);
 }
 
+static Value getUnmoved(Value value, ArrayRef<int64_t> shape);
+
+/// What `op` puts together again, if all that was done to the parts is to move
+/// or mask them; null if there was more.
+static Value getTakenApart(tensor::CollapseShapeOp op) {
+  auto attr = op->getAttrOfType<RuleAttr>(TPDialect::getRuleAttrName());
+  if (!attr)
+    return nullptr;
+  ShardingRule rule = attr.toRule();
+  Value parts = getUnmoved(op.getSrc(), getRuleShape(rule, rule.operands[0]));
+  auto expand = parts.getDefiningOp<tensor::ExpandShapeOp>();
+  return expand && expand.getReassociationIndices() ==
+                       op.getReassociationIndices()
+             ? expand.getSrc()
+             : Value();
+}
+
 /// The value that `value`, a part of a tensor of `shape`, was before it was
-/// moved between ranks or its padding masked: on global types it is the same.
+/// moved between ranks or its padding masked, perhaps on a view: on global types
+/// it is the same.
 static Value getUnmoved(Value value, ArrayRef<int64_t> shape) {
   while (true) {
+    auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>();
+    if (Value whole = collapse ? getTakenApart(collapse) : Value()) {
+      value = whole;
+      continue;
+    }
     if (isa_and_nonnull<ReshardStepOpInterface>(value.getDefiningOp()))
       value = value.getDefiningOp()->getOperand(0);
     else if (Value masked = getMaskedValue(value, shape))

@@ -78,8 +78,8 @@ LogicalResult Propagation::seed(Operation *op, int state, ShardingAttr sharding,
     dim.axes = canonicalize(dim.axes);
     int64_t shards = getShardCount(dim.axes);
     int64_t grains = target.shape[d] / dim.grain;
-    // Heads, and what lies as they do, may leave the last ranks without any.
-    bool mayBeEmpty = isa<ParameterOp>(op) || isState;
+    // Heads, and caches that lie as they do, may leave the last ranks without.
+    bool mayBeEmpty = dim.grain != 1 || dim.hasBlocks() || isState;
     if (shards > grains && shards > 1 && !mayBeEmpty)
       return op->emitError()
              << who << ": dimension " << d << " has " << grains

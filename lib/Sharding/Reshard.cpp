@@ -310,6 +310,32 @@ static ReshardPlan planViews(ArrayRef<int64_t> shape,
   return all;
 }
 
+/// Leaves these dimensions.
+static void takeDims(TensorSharding &sharding, ArrayRef<unsigned> dims) {
+  SmallVector<DimSharding, 4> taken;
+  for (unsigned d : dims)
+    taken.push_back(sharding.dims[d]);
+  sharding.dims = std::move(taken);
+}
+
+/// Makes the plan of the dimensions `moving` one of all, of which the others
+/// stay as in `whole` and make everything `times` as large.
+static void putBack(ReshardPlan &plan, const TensorSharding &whole,
+                    ArrayRef<unsigned> moving, int64_t times) {
+  if (__builtin_mul_overflow(plan.elementsReceived, times,
+                             &plan.elementsReceived))
+    plan.elementsReceived = std::numeric_limits<int64_t>::max();
+  for (ReshardStep &step : plan.steps) {
+    for (int64_t *dim : {&step.dim, &step.splitDim})
+      if (*dim >= 0)
+        *dim = moving[*dim];
+    SmallVector<DimSharding, 4> dims = whole.closed().dims;
+    for (auto [index, d] : llvm::enumerate(moving))
+      dims[d] = step.result.dims[index];
+    step.result.dims = std::move(dims);
+  }
+}
+
 ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
                             const TensorSharding &to, const Mesh &mesh,
                             ReshardPlan::Search first) {
@@ -318,22 +344,24 @@ ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
   TensorSharding source = from.closed(), target = to.closed();
   source.normalize(shape);
   target.normalize(shape);
-  // Dimensions that stay cut in the same blocks have no part in it: one element
-  // each, which no step can cut, and as many times as much to receive.
-  SmallVector<int64_t> sizes(shape);
+  // Dimensions that stay cut in the same blocks have no part in it, but that
+  // there is as many times as much to receive.
+  SmallVector<int64_t> sizes;
+  SmallVector<unsigned, 4> moving;
   int64_t times = 1;
-  SmallVector<unsigned, 1> kept;
   for (unsigned d = 0; d < shape.size(); ++d) {
-    DimSharding &a = source.dims[d], &b = target.dims[d];
+    const DimSharding &a = source.dims[d], &b = target.dims[d];
     if (hasSameBlocks(a, b)) {
-      kept.push_back(d);
       times *= getLocalSize(shape[d], a);
-      sizes[d] = 1;
-      a = b = DimSharding();
-    } else if (a.hasBlocks() || b.hasBlocks()) {
-      return planViews(shape, from, to, mesh);
+      continue;
     }
+    if (a.hasBlocks() || b.hasBlocks())
+      return planViews(shape, from, to, mesh);
+    sizes.push_back(shape[d]);
+    moving.push_back(d);
   }
+  takeDims(source, moving);
+  takeDims(target, moving);
   static thread_local ReshardMemo memo;
   bool isUsual = first == ReshardPlan::Search::Minimal;
   ReshardPlan plan;
@@ -345,14 +373,8 @@ ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
     if (isUsual)
       memo.add(sizes, source, target, mesh, plan);
   }
-  if (__builtin_mul_overflow(plan.elementsReceived, times,
-                             &plan.elementsReceived))
-    plan.elementsReceived = std::numeric_limits<int64_t>::max();
-  for (ReshardStep &step : plan.steps)
-    for (unsigned d : kept) {
-      step.result.dims[d] = from.dims[d];
-      step.result.dims[d].open = false;
-    }
+  if (moving.size() != shape.size())
+    putBack(plan, from, moving, times);
   // The same layout as the last step's, in the words of the caller.
   if (!plan.steps.empty())
     plan.steps.back().result = to;
