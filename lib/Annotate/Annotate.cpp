@@ -374,8 +374,8 @@ void Annotator::reportPadding(StringRef what, int64_t size, int64_t shards) {
   int64_t part = llvm::divideCeil(size, shards);
   emitRemark(meshOp.getLoc())
       << "a " << what << " of " << size << " over " << shards << " ranks is "
-      << part << " on each, " << part * shards - size << " of "
-      << part * shards << " padding";
+      << part << " on each, " << part * shards - size << " of " << part * shards
+      << " padding";
 }
 
 LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,

@@ -52,7 +52,8 @@ llvm::SmallVector<HeadSplit> listHeadSplits(HeadCounts heads, int64_t degree);
 /// unless it is asked for: more than half.
 bool isWasteful(HeadCounts heads, const HeadSplit &split);
 
-/// "4 x 2, 4 query heads and 1 KV head a rank, 4 of 32 query heads are padding".
+/// "4 x 2, 4 query heads and 1 KV head a rank, 4 of 32 query heads are
+/// padding".
 std::string describe(HeadCounts heads, const HeadSplit &split);
 
 } // namespace tp

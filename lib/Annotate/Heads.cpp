@@ -3,13 +3,14 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// N ranks cut nkv key and value heads a ways and the query heads of each b ways,
-// N = a b (HeadSplits.h). Rows of query projections are blocks, one for each KV
-// head, of which the first a shards have some each and the rest parts of each;
-// rows of key and value projections are cut by the leading factor a of the axis
-// alone, so that N / a neighbouring ranks hold copies. Of all a and b the
-// cheapest are taken; where some heads are padding a remark says which these
-// are. More ranks than query heads are refused before anything is compiled.
+// N ranks cut nkv key and value heads a ways and the query heads of each b
+// ways, N = a b (HeadSplits.h). Rows of query projections are blocks, one for
+// each KV head, of which the first a shards have some each and the rest parts
+// of each; rows of key and value projections are cut by the leading factor a of
+// the axis alone, so that N / a neighbouring ranks hold copies. Of all a and b
+// the cheapest are taken; where some heads are padding a remark says which
+// these are. More ranks than query heads are refused before anything is
+// compiled.
 //
 // Examples on "tp": 32 query and 8 KV heads on 16 ranks: q_proj stays [{"tp"},
 // {}], k_proj and v_proj become [{"tp":(1)8}, {}]. 28 and 4 heads of 128 on 8:
@@ -97,9 +98,16 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
   if (!paged)
     return std::nullopt;
   Value query = paged.getQuery(), keys = paged.getKeys();
-  AttentionHeads heads{
-      op, query, {}, {}, paged.getResult(), sizeOf(query, 2), sizeOf(keys, 1),
-      {}, {},    paged.getSinks()};
+  AttentionHeads heads{op,
+                       query,
+                       {},
+                       {},
+                       paged.getResult(),
+                       sizeOf(query, 2),
+                       sizeOf(keys, 1),
+                       {},
+                       {},
+                       paged.getSinks()};
   if (auto write = keys.getDefiningOp<nn::CacheWriteOp>()) {
     heads.key = write.getInput();
     heads.keyPool = write.getPool();
@@ -247,8 +255,8 @@ void HeadFitter::setCut(Operation *weight, unsigned dim, int64_t numHeads,
   fitted.insert(weight);
   own = {cut.axes, cut.grain * size, own.open, cut.block * size, cut.outer};
   sharding.normalize(shape);
-  // A norm with a row for each head, of which some ranks have none, follows from
-  // what it is the norm of.
+  // A norm with a row for each head, of which some ranks have none, follows
+  // from what it is the norm of.
   if (own.grain == 1 && getShardCount(own.axes) > shape[dim])
     own = {{}, 1, /*open=*/true};
   setWeightSharding(weight, ShardingAttr::get(attr.getContext(), attr.getMesh(),
@@ -303,8 +311,7 @@ LogicalResult HeadFitter::fit(Operation *op) {
   llvm::erase_if(splits, [&](const HeadSplit &split) {
     return !splitLeading(axes, split.outer);
   });
-  if (splits.empty() ||
-      (!allowsPadding && isWasteful(heads, splits.front())))
+  if (splits.empty() || (!allowsPadding && isWasteful(heads, splits.front())))
     return refuse(op, heads, degree, allowsPadding);
   report(op, heads, splits);
   const HeadSplit &best = splits.front();

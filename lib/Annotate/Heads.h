@@ -25,9 +25,9 @@ namespace tp {
 /// error with the degrees that fit where none does, or, unless `allowsPadding`,
 /// where more than half of the query heads would be padding. `fitted` gets the
 /// weights, of which some ranks may have nothing.
-mlir::LogicalResult
-fitHeads(mlir::ModuleOp module, const Mesh &mesh, bool allowsPadding,
-         llvm::SmallPtrSetImpl<mlir::Operation *> &fitted);
+mlir::LogicalResult fitHeads(mlir::ModuleOp module, const Mesh &mesh,
+                             bool allowsPadding,
+                             llvm::SmallPtrSetImpl<mlir::Operation *> &fitted);
 
 } // namespace tp
 

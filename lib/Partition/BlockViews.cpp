@@ -52,11 +52,11 @@ addFactors(ShardingRule &shapes, const BlockView &view) {
 Value tp::expandBlocks(OpBuilder &builder, Location loc, Value value,
                        const BlockView &view, ShardingAttr sharding,
                        const Mesh &mesh) {
-  Type type = cast<RankedTensorType>(value.getType())
-                  .clone(getLocalShape(view.viewShape,
-                                       sharding.toSharding(mesh)));
-  auto op = tensor::ExpandShapeOp::create(builder, loc, type, value,
-                                          getGroups(view));
+  Type type =
+      cast<RankedTensorType>(value.getType())
+          .clone(getLocalShape(view.viewShape, sharding.toSharding(mesh)));
+  auto op =
+      tensor::ExpandShapeOp::create(builder, loc, type, value, getGroups(view));
   ShardingRule shapes;
   auto [narrow, wide] = addFactors(shapes, view);
   shapes.operands = {narrow};
@@ -69,9 +69,8 @@ Value tp::expandBlocks(OpBuilder &builder, Location loc, Value value,
 Value tp::collapseBlocks(OpBuilder &builder, Location loc, Value value,
                          const BlockView &view, ShardingAttr sharding,
                          const Mesh &mesh) {
-  Type type =
-      cast<RankedTensorType>(value.getType())
-          .clone(getLocalShape(view.shape, sharding.toSharding(mesh)));
+  Type type = cast<RankedTensorType>(value.getType())
+                  .clone(getLocalShape(view.shape, sharding.toSharding(mesh)));
   auto op = tensor::CollapseShapeOp::create(builder, loc, type, value,
                                             getGroups(view));
   ShardingRule shapes;

@@ -79,8 +79,8 @@ static Value getTakenApart(tensor::CollapseShapeOp op) {
 }
 
 /// The value that `value`, a part of a tensor of `shape`, was before it was
-/// moved between ranks or its padding masked, perhaps on a view: on global types
-/// it is the same.
+/// moved between ranks or its padding masked, perhaps on a view: on global
+/// types it is the same.
 static Value getUnmoved(Value value, ArrayRef<int64_t> shape) {
   while (true) {
     auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>();

@@ -18,7 +18,8 @@
 using namespace mlir;
 using namespace tp;
 
-/// Whether both cut the factor at the same places, however the grain is written.
+/// Whether both cut the factor at the same places, however the grain is
+/// written.
 static bool cutsAlike(const ShardingRule &rule, unsigned f,
                       const FactorShardings &a, const FactorShardings &b) {
   int64_t size = rule.factors[f].size;
@@ -104,9 +105,9 @@ LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
 static SmallVector<LoopCut> getCuts(Operation *op, const ShardingRule &rule,
                                     const FactorShardings &factors) {
   auto cutOf = [&](unsigned f) {
-    return LoopCut{factors.axes[f],
-                   getLocalSize(rule.factors[f].size,
-                                getFactorCut(rule, factors, f))};
+    return LoopCut{
+        factors.axes[f],
+        getLocalSize(rule.factors[f].size, getFactorCut(rule, factors, f))};
   };
   SmallVector<LoopCut> cuts;
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
@@ -148,9 +149,8 @@ LogicalResult Deriver::checkPositions(Operation *op, const ShardingRule &rule,
   });
   bool hasOffsets = !indexed.empty() && numIndices >= indexed.size();
   for (auto [position, f] : llvm::enumerate(indexed)) {
-    LoopCut cut{factors.axes[f],
-                getLocalSize(rule.factors[f].size,
-                             getFactorCut(rule, factors, f))};
+    LoopCut cut{factors.axes[f], getLocalSize(rule.factors[f].size,
+                                              getFactorCut(rule, factors, f))};
     Value offset;
     if (hasOffsets)
       offset =

@@ -50,7 +50,8 @@ LogicalResult PaddingAnalysis::block(Block &block) {
 
 /// What the padding of each dimension holds after the steps of a stage, on the
 /// stage's view.
-static void passSteps(const ReshardStage &stage, MutableArrayRef<PadState> all) {
+static void passSteps(const ReshardStage &stage,
+                      MutableArrayRef<PadState> all) {
   TensorSharding from = stage.from;
   for (const ReshardStep &step : stage.plan.steps) {
     // Zeros past the end of one dimension are so in the padding of all others.

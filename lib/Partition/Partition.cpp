@@ -96,8 +96,8 @@ Value Converter::buildSteps(OpBuilder &builder, Location loc, Value value,
     bool isView = !stage.split.empty();
     from = stage.from;
     if (isView)
-      value = expandBlocks(builder, loc, value, view, attrOf(context, from),
-                           mesh);
+      value =
+          expandBlocks(builder, loc, value, view, attrOf(context, from), mesh);
     for (const ReshardStep &step : stage.plan.steps) {
       LedgerAttr entry;
       if (!step.getRow().isLocal())

@@ -131,9 +131,8 @@ SmallVector<FactorWish, 4> Propagation::collectWishes(const Node &node,
         projectToFactors(node.rule, tensor, value.shape, visible);
     for (auto [d, dim] : llvm::enumerate(tensor.dims))
       for (unsigned f : dim) {
-        FactorWish wish{projection.factors.axes[f],
-                        projection.factors.forms[f], priorities[d], state,
-                        static_cast<unsigned>(d)};
+        FactorWish wish{projection.factors.axes[f], projection.factors.forms[f],
+                        priorities[d], state, static_cast<unsigned>(d)};
         if (wish.axes.empty())
           continue;
         addWish(node, f, std::move(wish), wishes[f]);

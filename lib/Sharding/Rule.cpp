@@ -212,9 +212,9 @@ static std::optional<int64_t> findGrain(const Factor &factor, int64_t positions,
   return std::nullopt;
 }
 
-/// Put the axes of a dimension that is cut in blocks on its factors: all of them
-/// on the first factor where the blocks are parts of it, or the outer ones on
-/// that and the inner ones on the next where that one is the block.
+/// Put the axes of a dimension that is cut in blocks on its factors: all of
+/// them on the first factor where the blocks are parts of it, or the outer ones
+/// on that and the inner ones on the next where that one is the block.
 static bool projectBlocks(const ShardingRule &rule, ArrayRef<unsigned> list,
                           int64_t size, const DimSharding &dim,
                           FactorShardings &result) {
@@ -293,8 +293,8 @@ static bool projectDim(const ShardingRule &rule, ArrayRef<unsigned> list,
     }
     // An uneven cut, in the rule's grain or in the tensor's own coarser one.
     if (isMajor && canShard(factor, axes)) {
-      if (auto grain = findGrain(factor, factor.size, minor, dim.grain, shards,
-                                 local)) {
+      if (auto grain =
+              findGrain(factor, factor.size, minor, dim.grain, shards, local)) {
         result.axes[f] = axes;
         result.forms[f].grain = *grain == factor.grain ? 1 : *grain;
         return true;

@@ -155,9 +155,8 @@ int64_t tp::getPadding(int64_t size, const DimSharding &dim) {
   return held - size;
 }
 
-SmallVector<ShardRange, 1> tp::getShardRanges(int64_t size,
-                                              const DimSharding &dim,
-                                              int64_t index) {
+SmallVector<ShardRange, 1>
+tp::getShardRanges(int64_t size, const DimSharding &dim, int64_t index) {
   SmallVector<ShardRange, 1> ranges;
   int64_t inner = dim.hasBlocks() ? dim.getInner() : getShardCount(dim.axes);
   int64_t block = dim.hasBlocks() ? dim.block : size;

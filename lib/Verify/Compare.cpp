@@ -86,8 +86,8 @@ private:
                       SmallVector<int64_t, 2>(iterations)};
     // A step makes another part of the same value, perhaps on a view in which
     // its blocks are a dimension.
-    bool isBack = isa<tensor::CollapseShapeOp>(op) &&
-                  views.contains(op->getOperand(0));
+    bool isBack =
+        isa<tensor::CollapseShapeOp>(op) && views.contains(op->getOperand(0));
     if (isa<ReshardStepOpInterface, tensor::ExpandShapeOp>(op) || isBack) {
       auto found = keys.find(op->getOperand(0));
       if (found != keys.end())

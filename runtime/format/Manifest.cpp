@@ -161,8 +161,8 @@ tprt::blocksOf(const Parameter &p, const Mesh &mesh,
                int64_t rows) {
   std::vector<std::vector<DimRun>> dims;
   for (size_t d = 0; d < p.shape.size(); ++d)
-    dims.push_back(runsOf(p.shape[d], p.localShape[d], p.sharding[d], mesh,
-                          coordinates));
+    dims.push_back(
+        runsOf(p.shape[d], p.localShape[d], p.sharding[d], mesh, coordinates));
   if (rows < 0 || dims.empty())
     return dims;
   std::vector<DimRun> part;
@@ -170,8 +170,8 @@ tprt::blocksOf(const Parameter &p, const Mesh &mesh,
     int64_t begin = std::max(run.local, first);
     int64_t end = std::min(run.local + run.length, first + rows);
     if (begin < end)
-      part.push_back({run.start + begin - run.local, end - begin,
-                      begin - first});
+      part.push_back(
+          {run.start + begin - run.local, end - begin, begin - first});
   }
   dims[0] = part;
   return dims;

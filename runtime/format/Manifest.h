@@ -88,9 +88,9 @@ using Sharding = std::vector<DimCut>; ///< one per dimension
 struct DimRun {
   int64_t start, length, local;
 };
-/// What the rank at these coordinates has of a dimension of `size` elements of
-/// which a part has `local`: one run, or one for each of its blocks; none where
-/// it has only padding.
+/// Returns the runs that the rank at these coordinates has of a dimension of
+/// `size` elements, of which a part has `local`: one, or one for each of its
+/// blocks; none where it has only padding.
 std::vector<DimRun> runsOf(int64_t size, int64_t local, const DimCut &cut,
                            const Mesh &mesh,
                            const std::vector<int64_t> &coordinates);
@@ -207,8 +207,8 @@ struct Parameter {
   int64_t localBytes(int64_t count = -1) const;
 };
 
-/// What the rank at these coordinates has of each dimension of a parameter, or
-/// of `rows` of its rows from `first` on; -1: of all of them.
+/// Returns the runs that the rank at these coordinates has of each dimension of
+/// a parameter, or of `rows` of its rows from `first` on; -1: of all of them.
 std::vector<std::vector<DimRun>>
 blocksOf(const Parameter &p, const Mesh &mesh,
          const std::vector<int64_t> &coordinates, int64_t first, int64_t rows);

@@ -219,7 +219,8 @@ private:
     for (size_t d = 0; d < shape.size(); ++d) {
       sharding.push_back(parseCut(dims[d], shape[d], used));
       int64_t shards = shardCount(sharding.back().axes);
-      bool covers = local[d] <= kMaxSize / shards && local[d] * shards >= shape[d];
+      bool covers =
+          local[d] <= kMaxSize / shards && local[d] * shards >= shape[d];
       if (!covers || !coversBlocks(sharding.back(), shape[d], local[d]))
         object["local_shape"].fail(
             "dimension ", d, ": ", shards, " shards of ", local[d],

@@ -74,16 +74,17 @@ std::string Writer::tensor(tprt_type type, const Shape &shape,
                            const Shape &local, const Sharding &sharding,
                            const AxisList &partial) const {
   std::string text = std::string(typeName(type)) + " " + formatShape(shape);
-  bool isSplit = std::any_of(sharding.begin(), sharding.end(),
-                             [](const DimCut &cut) { return !cut.axes.empty(); });
+  bool isSplit =
+      std::any_of(sharding.begin(), sharding.end(),
+                  [](const DimCut &cut) { return !cut.axes.empty(); });
   if (isSplit)
     text += ", " + formatShape(local) + " on each rank: [" +
             join(sharding, ", ",
                  [&](const DimCut &cut) {
                    std::string text = "{" + axes(cut.axes);
                    if (cut.block)
-                     text += detail::join(" block ", cut.block, " by ",
-                                          cut.outer);
+                     text +=
+                         detail::join(" block ", cut.block, " by ", cut.outer);
                    return text + "}";
                  }) +
             "]";

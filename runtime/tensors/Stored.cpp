@@ -354,8 +354,8 @@ void Loader::runTile(const Index &lead, int64_t row, int64_t rowCount,
   }
   for (int64_t i = 0; i < rowCount; ++i) {
     int64_t from = isInOrder ? i * columnCount : i;
-    store(at + i, columns.to + column, numbers.data() + from, floats.data() + from,
-          isInOrder ? 1 : rowCount, columnCount);
+    store(at + i, columns.to + column, numbers.data() + from,
+          floats.data() + from, isInOrder ? 1 : rowCount, columnCount);
   }
 }
 

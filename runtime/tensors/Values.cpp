@@ -243,8 +243,8 @@ Status tprt::assemble(const Value &value, const Mesh &mesh,
     });
     if (differs >= 0)
       return lostError("output '", value.name, "': rank ", rank,
-                       " differs from rank ", other, " near element ",
-                       differs, ", though both hold the same part");
+                       " differs from rank ", other, " near element ", differs,
+                       ", though both hold the same part");
   }
   return {};
 }

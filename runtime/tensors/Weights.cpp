@@ -138,19 +138,19 @@ void forEachBox(const Parameter &p, const Mesh &mesh,
   if (mesh.index(p.partial, coordinates) != 0)
     return;
   Shape source = stridesOf(p.sourceShape), local = stridesOf(p.localShape);
-  forEachBlock(blocksOf(p, mesh, coordinates, first, rows),
-               [&](const std::vector<DimRun> &runs) {
-                 Box box;
-                 for (size_t d = 0; d < runs.size(); ++d) {
-                   int64_t from = p.permutation[d];
-                   box.dimensions.push_back(
-                       {runs[d].length, source[from], local[d]});
-                   box.fromStart +=
-                       (p.sliceOffsets[from] + runs[d].start) * source[from];
-                   box.toStart += runs[d].local * local[d];
-                 }
-                 body(box);
-               });
+  forEachBlock(
+      blocksOf(p, mesh, coordinates, first, rows),
+      [&](const std::vector<DimRun> &runs) {
+        Box box;
+        for (size_t d = 0; d < runs.size(); ++d) {
+          int64_t from = p.permutation[d];
+          box.dimensions.push_back({runs[d].length, source[from], local[d]});
+          box.fromStart +=
+              (p.sliceOffsets[from] + runs[d].start) * source[from];
+          box.toStart += runs[d].local * local[d];
+        }
+        body(box);
+      });
 }
 
 /// Elements that are one behind the other in the source.

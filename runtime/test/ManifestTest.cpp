@@ -123,6 +123,16 @@ TEST(Manifest, Refusals) {
       {"/entries/0/inputs/1/local_shape/0", "1",
        "manifest.entries[0].inputs[1].local_shape: dimension 0: 1 shards of 1 "
        "do not cover 2"},
+      {"/entries/0/inputs/1/sharding/0",
+       "{\"axes\": [], \"block\": 3, \"outer\": 1}",
+       "manifest.entries[0].inputs[1].sharding[0].block: expected an integer "
+       "in "
+       "[1, 2], got 3"},
+      {"/entries/0/inputs/1/sharding/0",
+       "{\"axes\": [], \"block\": 1, \"outer\": 2}",
+       "manifest.entries[0].inputs[1].sharding[0].outer: expected a divisor of "
+       "1 "
+       "shards, got 2"},
       {"/entries/0/inputs/1/name", "\"ids\"",
        "manifest.entries[0].inputs[1].name: input 'ids' occurs twice"},
       {"/entries/0/inputs/1/default", "\"twos\"",

@@ -245,7 +245,8 @@ Status training::writeStates(Steps &steps, const std::vector<int64_t> &states,
   for (int64_t index : states) {
     const State &state = steps.manifest().states[size_t(index)];
     // Row by row where rows are not the ranks'.
-    bool inRows = !state.shape.empty() && shardCount(state.sharding[0].axes) == 1;
+    bool inRows =
+        !state.shape.empty() && shardCount(state.sharding[0].axes) == 1;
     int64_t count = inRows ? state.shape[0] : 1, step = count;
     if (inRows)
       step = std::clamp<int64_t>(

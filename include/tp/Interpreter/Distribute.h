@@ -32,13 +32,13 @@ RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
 /// position and the local one of the first element, and the sizes of what is no
 /// padding; once for each box, where dimensions are cut in blocks. Tensors must
 /// be of the local shape.
-void forEachPart(const RankTensors &locals, llvm::ArrayRef<int64_t> globalShape,
-                 const TensorSharding &sharding, const Mesh &mesh,
-                 llvm::function_ref<void(const Tensor &part, int64_t rank,
-                                         llvm::ArrayRef<int64_t> offsets,
-                                         llvm::ArrayRef<int64_t> local,
-                                         llvm::ArrayRef<int64_t> sizes)>
-                     visit);
+void forEachPart(
+    const RankTensors &locals, llvm::ArrayRef<int64_t> globalShape,
+    const TensorSharding &sharding, const Mesh &mesh,
+    llvm::function_ref<
+        void(const Tensor &part, int64_t rank, llvm::ArrayRef<int64_t> offsets,
+             llvm::ArrayRef<int64_t> local, llvm::ArrayRef<int64_t> sizes)>
+        visit);
 
 /// The global value, from the lowest rank where there are copies.
 Tensor assemble(const RankTensors &locals, llvm::ArrayRef<int64_t> globalShape,

@@ -118,10 +118,6 @@ struct CutForm {
   /// product with that one is cut in blocks.
   bool isInner = false;
 
-  /// The same cut of the factor, whatever product it is in.
-  bool cutsAlike(const CutForm &other) const {
-    return grain == other.grain && block == other.block && outer == other.outer;
-  }
   bool operator==(const CutForm &other) const = default;
 };
 

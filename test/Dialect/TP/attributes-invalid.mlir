@@ -22,6 +22,11 @@ func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{?, "tp"}
 
 // -----
 
+// expected-error@+1 {{expected positive blocks and shards of them, got 4 by 0}}
+func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp" block 4 by 0}]>})
+
+// -----
+
 // expected-error@+1 {{expected a positive grain, got 0}}
 func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp" grain 0}]>})
 

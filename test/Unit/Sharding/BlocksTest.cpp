@@ -94,7 +94,8 @@ TEST(Blocks, ProjectToHeadsAndBack) {
   for (int i = 0; i < 2000; ++i) {
     Blocks blocks(random);
     ShardingRule rule;
-    unsigned g = rule.addFactor(blocks.count), r = rule.addFactor(blocks.grains),
+    unsigned g = rule.addFactor(blocks.count),
+             r = rule.addFactor(blocks.grains),
              d = rule.addFactor(blocks.grain);
     TensorFactors flat{{{g, r, d}}}, heads{{{g, r}, {d}}};
     // Blocks of one element cannot be cut.
@@ -124,8 +125,9 @@ TEST(Blocks, ProjectToHeadsAndBack) {
     for (CutForm &form : outside.forms)
       form.isInner = false;
     auto none = projectToTensor(rule, flat, {blocks.getSize()}, outside);
-    bool isProduct = llvm::any_of(projection.factors.forms,
-                                  [](const CutForm &form) { return form.isInner; });
+    bool isProduct =
+        llvm::any_of(projection.factors.forms,
+                     [](const CutForm &form) { return form.isInner; });
     ASSERT_EQ(none.has_value(), !rows.dims[0].hasBlocks() || !isProduct);
   }
 }
@@ -160,14 +162,15 @@ TEST(Blocks, Reshards) {
     for (auto [at, value] : llvm::enumerate(global))
       value = double(at + 1);
     constexpr double rubbish = 1e9;
-    auto buffers = distribute<double>(global, shape, from, blocks.mesh, rubbish);
+    auto buffers =
+        distribute<double>(global, shape, from, blocks.mesh, rubbish);
     int64_t received = 0;
     for (const ReshardStage &stage :
          planReshardStages(shape, from, to, blocks.mesh)) {
       TensorSharding before = stage.from;
       for (const ReshardStep &step : stage.plan.steps) {
-        buffers = applyStep(buffers, stage.shape, before, step, blocks.mesh,
-                            rubbish);
+        buffers =
+            applyStep(buffers, stage.shape, before, step, blocks.mesh, rubbish);
         before = step.result;
       }
       received += stage.plan.elementsReceived;

@@ -122,8 +122,8 @@ int64_t test::getLack(const Mesh &mesh, ArrayRef<int64_t> shape,
       for (const ShardRange &a : after) {
         wanted += a.end - a.begin;
         for (const ShardRange &b : before)
-          common += std::max<int64_t>(
-              0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+          common += std::max<int64_t>(0, std::min(a.end, b.end) -
+                                             std::max(a.begin, b.begin));
       }
       needs *= wanted;
       has *= common;

@@ -108,6 +108,16 @@ TEST(Sharding, Refusals) {
             "expected an axis of the mesh, which has 2, got axis number 2");
   EXPECT_EQ(why(sharding({cut({}), cut({dp}, 4)})),
             "expected a grain that divides the size 10 of dimension 1, got 4");
+  auto blocks = [&](int64_t block, int64_t outer) {
+    return sharding({cut({}), DimSharding{{tp}, 1, false, block, outer}});
+  };
+  EXPECT_EQ(why(blocks(3, 2)),
+            "expected blocks that divide the size 10 of dimension 1 and are "
+            "multiples of the grain 1, got 3");
+  EXPECT_EQ(why(blocks(5, 4)),
+            "expected the blocks of dimension 1 to be cut by leading axes, of "
+            "which no number has 4 shards");
+  EXPECT_EQ(why(blocks(5, 2)), "");
 }
 
 TEST(Padding, States) {

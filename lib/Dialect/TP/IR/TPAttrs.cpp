@@ -411,9 +411,9 @@ ShardingAttr ShardingAttr::get(MLIRContext *context, FlatSymbolRefAttr symbol,
                                const TensorSharding &sharding) {
   SmallVector<DimShardingAttr> dims;
   for (const DimSharding &dim : sharding.dims)
-    dims.push_back(DimShardingAttr::get(
-        context, toAttrs(context, mesh, dim.axes), dim.grain, dim.open,
-        dim.block, dim.outer));
+    dims.push_back(
+        DimShardingAttr::get(context, toAttrs(context, mesh, dim.axes),
+                             dim.grain, dim.open, dim.block, dim.outer));
   return ShardingAttr::get(context, symbol, dims,
                            toAttrs(context, mesh, sharding.partial),
                            sharding.reduction);
