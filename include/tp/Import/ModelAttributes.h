@@ -35,7 +35,8 @@ inline constexpr llvm::StringLiteral excludedTensorsAttrName =
 /// `part` and `whole` are names, which may have `{i}` and `{e}`, `shape` is
 /// that of the whole, the part begins there at `offsets` and has `sizes`
 /// (arrays of I64), `type` says what they are read as; `first` and `count`
-/// (I64) are iterations.
+/// (I64) are iterations. `joined` (I64, if it is not 1) is how many leading
+/// dimensions of `shape` and `sizes` are one dimension in the files.
 inline constexpr llvm::StringLiteral tensorPartsAttrName = "tp.tensor_parts";
 /// On the module: DictionaryAttr of BoolAttr, what the config.json of a
 /// checkpoint of this program must say, where that of the one it was imported
