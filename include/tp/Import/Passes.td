@@ -32,7 +32,7 @@ def PrepareCalls : Pass<"tp-prepare-calls", "::mlir::ModuleOp"> {
       %0 = call @block(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       return %0 : tensor<4x8xf32>
     }
-    func.func private @block(%h: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<4x8xf32> {
+    func.func private @block(%h: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"} ]>}) -> tensor<4x8xf32> {
       %0 = nn.silu %h : tensor<4x8xf32>
       return %0 : tensor<4x8xf32>
     }
@@ -44,8 +44,8 @@ def PrepareCalls : Pass<"tp-prepare-calls", "::mlir::ModuleOp"> {
       %0 = call @block(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       return %0 : tensor<4x8xf32>
     }
-    func.func private @block(%h: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<4x8xf32> {
-      %0 = tp.sharding_constraint %h <@mesh, [{}, {"tp"}]> : tensor<4x8xf32>
+    func.func private @block(%h: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"} ]>}) -> tensor<4x8xf32> {
+      %0 = tp.sharding_constraint %h <@mesh, [{}, {"tp"} ]> : tensor<4x8xf32>
       %1 = nn.silu %0 : tensor<4x8xf32>
       return %1 : tensor<4x8xf32>
     }
