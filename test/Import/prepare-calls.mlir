@@ -11,8 +11,8 @@ tp.mesh @mesh <["dp"=2, "tp"=4]>
 // CHECK-NEXT: %[[CALL:.*]] = call @block(%{{.*}}) : (tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK-NEXT: tp.sharding_constraint %[[CALL]] <@mesh, [{"dp"}, {?}]>
 
-// INLINED-LABEL: func.func @main(%x: tensor<4x8xf32>)
-// INLINED-NEXT: %[[IN:.*]] = tp.sharding_constraint %x <@mesh, [{?}, {"tp"}]>
+// INLINED-LABEL: func.func @main(
+// INLINED-NEXT: %[[IN:.*]] = tp.sharding_constraint %{{.*}} <@mesh, [{?}, {"tp"}]>
 // INLINED-NEXT: %[[S:.*]] = nn.silu %[[IN]]
 // INLINED-NEXT: %[[OUT:.*]] = tp.sharding_constraint %[[S]] <@mesh, [{}, {}]>
 // INLINED-NEXT: %[[IN2:.*]] = tp.sharding_constraint %[[OUT]] <@mesh, [{?}, {"tp"}]>
