@@ -159,9 +159,8 @@ struct LayerBuilder {
   bool isApart() const {
     std::string path = at(layout.queryKeyValue);
     auto has = [&](const std::string &path) {
-      return llvm::any_of(m.namesOf(path + ".weight"), [&](StringRef name) {
-        return m.isThere(name, {});
-      });
+      return llvm::any_of(m.namesOf(path + ".weight"),
+                          [&](StringRef name) { return m.isThere(name, {}); });
     };
     return layout.fusion == Fusion::Groups && !has(path) &&
            has(besideOf(path, "q_proj"));

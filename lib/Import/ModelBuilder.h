@@ -172,10 +172,11 @@ public:
                         llvm::ArrayRef<int64_t> shape);
   /// Whether the checkpoint has the tensor of the first iteration.
   bool isThere(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
-  /// Notes a tensor [groups * rows, ...], where the checkpoint has it, as a part
-  /// of one that holds the rows of each group side by side. `whole` and `part`
-  /// are names, `shape` [groups, rows of the whole, ...], `sizes` [groups, rows
-  /// of the part, ...], `row` where the part's begin in each group.
+  /// Notes a tensor [groups * rows, ...], where the checkpoint has it, as a
+  /// part of one that holds the rows of each group side by side. `whole` and
+  /// `part` are names, `shape` [groups, rows of the whole, ...], `sizes`
+  /// [groups, rows of the part, ...], `row` where the part's begin in each
+  /// group.
   void noteGroupedPart(llvm::StringRef whole, llvm::StringRef part,
                        llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> sizes, int64_t row);

@@ -42,8 +42,8 @@ static LogicalResult checkAttributes(func::FuncOp function, StringRef kind,
 
 /// Replaces the value's other uses by a constraint of it.
 static void constrain(OpBuilder &builder, Value value, ShardingAttr sharding) {
-  auto constraint = ShardingConstraintOp::create(builder, value.getLoc(),
-                                                 value.getType(), value, sharding);
+  auto constraint = ShardingConstraintOp::create(
+      builder, value.getLoc(), value.getType(), value, sharding);
   value.replaceAllUsesExcept(constraint.getResult(), constraint);
 }
 
@@ -61,9 +61,9 @@ static void constrainFunction(func::FuncOp function) {
     for (OpOperand &operand : ret->getOpOperands())
       if (auto sharding = function.getResultAttrOfType<ShardingAttr>(
               operand.getOperandNumber(), name))
-        operand.set(ShardingConstraintOp::create(
-            builder, ret.getLoc(), operand.get().getType(), operand.get(),
-            sharding));
+        operand.set(ShardingConstraintOp::create(builder, ret.getLoc(),
+                                                 operand.get().getType(),
+                                                 operand.get(), sharding));
   });
 }
 

@@ -91,13 +91,13 @@ Attribute ModelBuilder::describeParts() {
     };
     SmallVector<NamedAttribute> fields{
         b.getNamedAttr("part", b.getStringAttr(part.part)),
-         b.getNamedAttr("whole", b.getStringAttr(part.whole)),
-         b.getNamedAttr("shape", sizes(part.shape)),
-         b.getNamedAttr("offsets", sizes(part.offsets)),
-         b.getNamedAttr("sizes", sizes(part.sizes)),
-         b.getNamedAttr("type", TypeAttr::get(type)),
-         b.getNamedAttr("first", b.getI64IntegerAttr(part.first)),
-         b.getNamedAttr("count", b.getI64IntegerAttr(part.count))};
+        b.getNamedAttr("whole", b.getStringAttr(part.whole)),
+        b.getNamedAttr("shape", sizes(part.shape)),
+        b.getNamedAttr("offsets", sizes(part.offsets)),
+        b.getNamedAttr("sizes", sizes(part.sizes)),
+        b.getNamedAttr("type", TypeAttr::get(type)),
+        b.getNamedAttr("first", b.getI64IntegerAttr(part.first)),
+        b.getNamedAttr("count", b.getI64IntegerAttr(part.count))};
     if (part.joined > 1)
       fields.push_back(
           b.getNamedAttr("joined", b.getI64IntegerAttr(part.joined)));

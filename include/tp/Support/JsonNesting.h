@@ -24,7 +24,7 @@ bool isJsonNestingAtMost(llvm::StringRef text, unsigned maxDepth);
 /// A key that stands twice in one object, with different values. Parsers keep
 /// one of them silently.
 struct RepeatedKey {
-  size_t offset;      ///< where the second one begins in the text
+  size_t offset;       ///< where the second one begins in the text
   llvm::StringRef key; ///< as it is written, without its quotes
 };
 

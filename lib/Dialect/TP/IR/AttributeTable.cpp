@@ -58,9 +58,9 @@ bool isFlags(Attribute attribute) {
 bool isTensorPart(Attribute attribute) {
   auto part = dyn_cast<DictionaryAttr>(attribute);
   bool isJoined = part && part.contains("joined");
-  if (!part || part.size() != (isJoined ? 9 : 8) || !part.getAs<StringAttr>("part") ||
-      !part.getAs<StringAttr>("whole") || !part.getAs<IntegerAttr>("first") ||
-      !part.getAs<IntegerAttr>("count"))
+  if (!part || part.size() != (isJoined ? 9 : 8) ||
+      !part.getAs<StringAttr>("part") || !part.getAs<StringAttr>("whole") ||
+      !part.getAs<IntegerAttr>("first") || !part.getAs<IntegerAttr>("count"))
     return false;
   auto type = part.getAs<TypeAttr>("type");
   auto shape = part.getAs<DenseI64ArrayAttr>("shape"),
