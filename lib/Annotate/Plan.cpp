@@ -298,6 +298,10 @@ Expected<Plan> Parser::parse() {
     TextPlace place = takeJsonErrorPlace(what);
     return errorAt(place, "", "no JSON: " + what);
   }
+  if (std::optional<RepeatedKey> twice = findRepeatedKey(text))
+    return errorAt(getTextPlace(text, twice->offset), "",
+                   "expected \"" + twice->key +
+                       "\" once, got it twice with different values");
   const json::Object *object = root->getAsObject();
   if (!object)
     return error("", "expected an object, got " + kindOf(*root));

@@ -128,16 +128,22 @@ struct LayerBuilder {
     return layout.normsAllHeads ? y : headNorm(normName, y);
   }
 
+  /// This also reads a checkpoint that has the parts of a projection which the
+  /// family lays out by KV heads.
   std::array<Value, 3> projectSeparately(Value x) const {
     int64_t queries = c.numHeads * c.headDim, keys = c.numKVHeads * c.headDim;
     bool isFused = layout.fusion == Fusion::Blocks;
     auto one = [&](StringRef name, StringRef short_, int64_t offset,
                    int64_t count, StringRef normName) {
       Part rows{offset, queries + 2 * keys, short_};
-      std::string path = at(isFused ? layout.queryKeyValue : name);
+      bool hasName = layout.fusion == Fusion::None;
+      std::string path = at(hasName ? name : layout.queryKeyValue);
+      std::string apart = besideOf(path, (short_ + "_proj").str());
       OtherForm other{besideOf(path, "qkv_proj"), rows};
       if (isFused)
-        other = {besideOf(path, (short_ + "_proj").str()), Part()};
+        other = {apart, Part()};
+      else if (!hasName)
+        path = apart, other = {};
       Value y = project(m, path, x, count * c.headDim, c.queryKeyValueBias,
                         isFused ? rows : Part(), other);
       return heads(y, path, count, normName);
@@ -148,6 +154,34 @@ struct LayerBuilder {
     return {q, k, v};
   }
 
+  /// Whether the checkpoint has the parts of a projection that the family lays
+  /// out by KV heads, and not the projection.
+  bool isApart() const {
+    std::string path = at(layout.queryKeyValue);
+    auto has = [&](const std::string &path) {
+      return llvm::any_of(m.namesOf(path + ".weight"),
+                          [&](StringRef name) { return m.isThere(name, {}); });
+    };
+    return layout.fusion == Fusion::Groups && !has(path) &&
+           has(besideOf(path, "q_proj"));
+  }
+
+  /// Notes the tensors that hold `count` of the heads of each KV head's rows.
+  void noteApart(Value x, StringRef name, int64_t offset, int64_t count) const {
+    int64_t rows = (c.numHeads / c.numKVHeads + 2) * c.headDim;
+    std::string path = at(layout.queryKeyValue), part = besideOf(path, name);
+    SmallVector<int64_t> whole{c.numKVHeads, rows,
+                               ModelBuilder::shapeOf(x).back()};
+    SmallVector<int64_t> own(whole);
+    own[1] = count * c.headDim;
+    m.noteGroupedPart(path + ".weight", part + ".weight", whole, own,
+                      offset * c.headDim);
+    if (c.queryKeyValueBias)
+      m.noteGroupedPart(path + ".bias", part + ".bias",
+                        ArrayRef(whole).drop_back(), ArrayRef(own).drop_back(),
+                        offset * c.headDim);
+  }
+
   /// Of rows that are laid out by KV heads: its queries, its key, its value.
   std::array<Value, 3> projectGroups(Value x) const {
     int64_t group = c.numHeads / c.numKVHeads;
@@ -155,10 +189,12 @@ struct LayerBuilder {
     Value all = project(m, path, x, (c.numHeads + 2 * c.numKVHeads) * c.headDim,
                         c.queryKeyValueBias);
     all = m.splitLast(place, all, {c.numKVHeads, group + 2, c.headDim});
-    auto part = [&](int64_t offset, int64_t count) {
+    auto part = [&](StringRef name, int64_t offset, int64_t count) {
+      noteApart(x, name, offset, count);
       return m.joinDims(place, m.slice(place, all, 3, offset, count), 2);
     };
-    Value q = part(0, group), k = part(group, 1), v = part(group + 1, 1);
+    Value q = part("q_proj", 0, group), k = part("k_proj", group, 1),
+          v = part("v_proj", group + 1, 1);
     return {headNorm(layout.queryNorm, q), headNorm(layout.keyNorm, k), v};
   }
 
@@ -211,8 +247,8 @@ struct LayerBuilder {
     if (c.latent)
       return projectLatent(x);
     std::string place = m.placeOf(at(layout.attention));
-    auto [q, k, v] = layout.fusion == Fusion::Groups ? projectGroups(x)
-                                                     : projectSeparately(x);
+    bool isGrouped = layout.fusion == Fusion::Groups && !isApart();
+    auto [q, k, v] = isGrouped ? projectGroups(x) : projectSeparately(x);
     q = rotate(place, q);
     return {q, rotate(place, k), v};
   }

@@ -38,6 +38,14 @@ static SmallVector<int64_t> withoutOnes(ArrayRef<int64_t> shape) {
       llvm::make_filter_range(shape, [](int64_t size) { return size != 1; }));
 }
 
+/// The shape with its first `count` dimensions as one.
+static SmallVector<int64_t> joinFirst(ArrayRef<int64_t> shape, int64_t count) {
+  SmallVector<int64_t> joined(shape.drop_front(count - 1));
+  for (int64_t size : shape.take_front(count - 1))
+    joined.front() *= size;
+  return joined;
+}
+
 /// Describes what is wrong with a tensor that stands for a parameter; empty if
 /// nothing is.
 static std::string checkTensor(const CheckpointTensor &tensor,
@@ -240,9 +248,10 @@ void TensorChecker::checkPart(const TensorPart &part, StringRef partName,
                     " reads the checkpoint without it");
     return why.empty();
   };
-  if (!checkShape(*whole, wholeName, part.whole, part.shape) ||
-      !checkShape(*own, partName, part.part,
-                  getTensorShape(part.part, part.sizes)))
+  ArrayRef<int64_t> ownShape = getTensorShape(part.part, part.sizes);
+  if (!checkShape(*whole, wholeName, part.whole,
+                  joinFirst(part.shape, part.joined)) ||
+      !checkShape(*own, partName, part.part, joinFirst(ownShape, part.joined)))
     return;
   if (isStack(part.part)) {
     sizes[0] = 1;

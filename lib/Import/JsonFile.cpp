@@ -115,6 +115,12 @@ std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
         << "malformed JSON: " << (rest.empty() ? StringRef(what) : rest);
     return std::nullopt;
   }
+  if (std::optional<RepeatedKey> twice = findRepeatedKey(file.text)) {
+    emitError(file.getLoc(twice->offset))
+        << "expected " << quoted(twice->key)
+        << " once, got it twice with different values";
+    return std::nullopt;
+  }
   bool isArray = !arrayKey.empty();
   if (isArray ? !parsed->getAsArray() : !parsed->getAsObject()) {
     emitError(whole) << "expected a JSON " << (isArray ? "array" : "object")

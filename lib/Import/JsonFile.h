@@ -45,9 +45,10 @@ inline constexpr size_t maxConfigBytes = 8 << 20;
 class JsonFile {
 public:
   /// Reads the file. Emits an error and returns nothing if it is missing,
-  /// larger than `maxBytes`, nested deeper than 32, malformed, or no object.
-  /// With `arrayKey` the file holds an array instead, which becomes the value
-  /// of that key of the root.
+  /// larger than `maxBytes`, nested deeper than 32, malformed, or no object, or
+  /// if an object in it has a key twice with different values. With `arrayKey`
+  /// the file holds an array instead, which becomes the value of that key of
+  /// the root.
   static std::optional<JsonFile> read(mlir::MLIRContext *context,
                                       llvm::StringRef path, size_t maxBytes,
                                       llvm::StringRef arrayKey = "");

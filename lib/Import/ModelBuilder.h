@@ -60,6 +60,10 @@ struct TensorPart {
   llvm::SmallVector<int64_t> shape, offsets, sizes;
   FloatKind type;
   int64_t first, count;
+  /// The number of leading dimensions of `shape` and `sizes` that are one
+  /// dimension in the files: KV heads and the rows of each, where a fused
+  /// projection is laid out by KV heads.
+  int64_t joined = 1;
 };
 
 using NamedValues = llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>;
@@ -166,6 +170,16 @@ public:
   /// it has others too, these are noted as parts. No permutation may differ.
   mlir::Value parameter(llvm::ArrayRef<Spelling> spellings,
                         llvm::ArrayRef<int64_t> shape);
+  /// Whether the checkpoint has the tensor of the first iteration.
+  bool isThere(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
+  /// Notes a tensor [groups * rows, ...], where the checkpoint has it, as a
+  /// part of one that holds the rows of each group side by side. `whole` and
+  /// `part` are names, `shape` [groups, rows of the whole, ...], `sizes`
+  /// [groups, rows of the part, ...], `row` where the part's begin in each
+  /// group.
+  void noteGroupedPart(llvm::StringRef whole, llvm::StringRef part,
+                       llvm::ArrayRef<int64_t> shape,
+                       llvm::ArrayRef<int64_t> sizes, int64_t row);
   /// The weight [..., outputs, inputs] of a linear layer, named "*.weight": as
   /// `parameter`, or what nn.dequantize makes of the tensors of a quantised one
   /// (BuildQuantized.cpp). Inputs may be cut at multiples of `grain`, if that
@@ -269,13 +283,13 @@ private:
   bool takesShorter() const { return !trains && !config.rope.changesAt(seq); }
   mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
                           llvm::ArrayRef<mlir::NamedAttribute> attrs);
-  /// Whether the checkpoint has the tensor of the first iteration.
-  bool isThere(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
   /// All parts as tp.tensor_parts, each once, whatever functions have noted
   /// them; null if there are none.
   mlir::Attribute describeParts();
   void notePart(const Spelling &read, const Spelling &other,
                 llvm::ArrayRef<int64_t> shape);
+  /// Whether the checkpoint has the tensor of any iteration.
+  bool isAnywhere(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
   mlir::Attribute getInit(llvm::StringRef name, unsigned rank);
   mlir::Value getCounter(llvm::StringRef name, int64_t limit,
                          mlir::Value &known);

@@ -23,6 +23,30 @@ bool ModelBuilder::isThere(StringRef name, ArrayRef<int64_t> shape) const {
       getTensorNames(instantiate(name, firstIteration), shape).front());
 }
 
+bool ModelBuilder::isAnywhere(StringRef name, ArrayRef<int64_t> shape) const {
+  return llvm::any_of(
+      llvm::seq(firstIteration, firstIteration + numIterations),
+      [&](int64_t i) {
+        return checkpoint.find(
+            getTensorNames(instantiate(name, i), shape).front());
+      });
+}
+
+void ModelBuilder::noteGroupedPart(StringRef whole, StringRef part,
+                                   ArrayRef<int64_t> shape,
+                                   ArrayRef<int64_t> sizes, int64_t row) {
+  SmallVector<int64_t> offsets(shape.size(), 0);
+  offsets[1] = row;
+  for (const std::string &name : namesOf(part)) {
+    if (!isAnywhere(name, sizes))
+      continue;
+    for (const std::string &fused : namesOf(whole))
+      parts.push_back({name, fused, SmallVector<int64_t>(shape), offsets,
+                       SmallVector<int64_t>(sizes), readType, firstIteration,
+                       numIterations, /*joined=*/2});
+  }
+}
+
 void ModelBuilder::notePart(const Spelling &read, const Spelling &other,
                             ArrayRef<int64_t> shape) {
   // The part is all of its own tensor, or the tensors of a stack.
@@ -32,16 +56,8 @@ void ModelBuilder::notePart(const Spelling &read, const Spelling &other,
                                       : SmallVector<int64_t>(shape));
   SmallVector<int64_t> offsets(box ? box->offsets
                                    : SmallVector<int64_t>(shape.size(), 0));
-  auto isAnywhere = [&](StringRef name) {
-    return llvm::any_of(
-        llvm::seq(firstIteration, firstIteration + numIterations),
-        [&](int64_t i) {
-          return checkpoint.find(
-              getTensorNames(instantiate(name, i), shape).front());
-        });
-  };
   for (const std::string &name : other.names) {
-    if (!isAnywhere(name))
+    if (!isAnywhere(name, shape))
       continue;
     for (const std::string &own : read.names)
       parts.push_back({isPart ? own : name, isPart ? name : own, wholeShape,
@@ -73,15 +89,19 @@ Attribute ModelBuilder::describeParts() {
     auto sizes = [&](ArrayRef<int64_t> list) {
       return b.getDenseI64ArrayAttr(list);
     };
-    list.insert(b.getDictionaryAttr(
-        {b.getNamedAttr("part", b.getStringAttr(part.part)),
-         b.getNamedAttr("whole", b.getStringAttr(part.whole)),
-         b.getNamedAttr("shape", sizes(part.shape)),
-         b.getNamedAttr("offsets", sizes(part.offsets)),
-         b.getNamedAttr("sizes", sizes(part.sizes)),
-         b.getNamedAttr("type", TypeAttr::get(type)),
-         b.getNamedAttr("first", b.getI64IntegerAttr(part.first)),
-         b.getNamedAttr("count", b.getI64IntegerAttr(part.count))}));
+    SmallVector<NamedAttribute> fields{
+        b.getNamedAttr("part", b.getStringAttr(part.part)),
+        b.getNamedAttr("whole", b.getStringAttr(part.whole)),
+        b.getNamedAttr("shape", sizes(part.shape)),
+        b.getNamedAttr("offsets", sizes(part.offsets)),
+        b.getNamedAttr("sizes", sizes(part.sizes)),
+        b.getNamedAttr("type", TypeAttr::get(type)),
+        b.getNamedAttr("first", b.getI64IntegerAttr(part.first)),
+        b.getNamedAttr("count", b.getI64IntegerAttr(part.count))};
+    if (part.joined > 1)
+      fields.push_back(
+          b.getNamedAttr("joined", b.getI64IntegerAttr(part.joined)));
+    list.insert(b.getDictionaryAttr(fields));
   }
   return list.empty() ? Attribute() : b.getArrayAttr(list.getArrayRef());
 }

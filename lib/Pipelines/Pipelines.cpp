@@ -65,6 +65,7 @@ std::optional<Stage> tp::parseStage(llvm::StringRef name) {
 
 static void buildImport(OpPassManager &manager) {
   // A call has no sharding rule: what a function does depends on its caller.
+  manager.addPass(createPrepareCalls());
   manager.addPass(createInlinerPass());
   manager.addPass(createDecomposeUpstream());
   manager.addPass(createRollLayers());

@@ -18,7 +18,7 @@ def chat():
 
 def serve():
     try:
-        for module in ("fastapi", "uvicorn", "prometheus_client"):
+        for module in ("fastapi", "uvicorn", "prometheus_client", "llguidance"):
             needed(module, "serve")
     except ImportError as error:
         print(f"tp-serve: {error}", file=sys.stderr)

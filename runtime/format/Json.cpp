@@ -51,6 +51,11 @@ public:
 
   bool parse() {
     Tracked begin{text.data(), &reached}, end = begin;
+    // The parser takes it for the end, whatever follows.
+    if (size_t zero = text.find('\0'); zero != text.npos) {
+      reached = text.data() + zero;
+      return refuse("has a zero byte");
+    }
     end.at += text.size();
     return json::sax_parse(begin, end, this);
   }

@@ -220,6 +220,7 @@ struct TensorPart {
   int64_t count, first;
   Shape shape;          ///< of the whole
   Shape offsets, sizes; ///< of the box; the sizes are the part's shape
+  int64_t joined = 1;   ///< leading dimensions that are one in the files
   tprt_type type;       ///< that they are read as
 
   bool isStack() const { return part.find("{e}") != std::string::npos; }

@@ -496,6 +496,12 @@ private:
                     " of ", p.shape[d]);
     if (p.isStack() && p.shape.empty())
       cursor["shape"].fail("expected a dimension for '{e}' in '", p.part, "'");
+    if (cursor.has("joined")) {
+      p.joined = cursor["joined"].integer(1, int64_t(p.shape.size()));
+      if (p.isStack())
+        cursor["joined"].fail("expected a tensor without '{e}', got '", p.part,
+                              "'");
+    }
   }
 
   void parseParameter(const Cursor &cursor, Parameter &p) {

@@ -22,7 +22,7 @@ namespace tprt {
 /// A box of a tensor of the checkpoint.
 struct TensorBox {
   LocatedTensor tensor;
-  Shape shape;         ///< the tensor's, perhaps with ones in front
+  Shape shape;         ///< the tensor's, perhaps with more dimensions in front
   Shape offsets;       ///< where the box begins
   std::string pattern; ///< the name, as tp-compile's --ignore takes it
 };

@@ -306,6 +306,16 @@ Expected<std::vector<Weights::Located>> Matcher::match(const Parameter &p,
   return slot;
 }
 
+/// The shape with its first `count` dimensions as one.
+Shape joinFirst(const Shape &shape, int64_t count) {
+  if (count == 1)
+    return shape;
+  Shape joined(shape.begin() + count - 1, shape.end());
+  for (int64_t d = 0; d < count - 1; ++d)
+    joined[0] *= shape[d];
+  return joined;
+}
+
 Status Matcher::match(const TensorPart &p, int64_t instance) {
   std::string wholeName = nameOfLayer(p.whole, p.first + instance);
   auto whole = tensors.find(wholeName);
@@ -324,8 +334,8 @@ Status Matcher::match(const TensorPart &p, int64_t instance) {
     auto part = tensors.find(partName);
     if (part == tensors.end())
       continue;
-    TPRT_TRY(checkTensor(whole->second, p.shape));
-    TPRT_TRY(checkTensor(part->second, shape));
+    TPRT_TRY(checkTensor(whole->second, joinFirst(p.shape, p.joined)));
+    TPRT_TRY(checkTensor(part->second, joinFirst(shape, p.joined)));
     if (used.insert(partName).second)
       twice.insert(partName);
     if (used.insert(wholeName).second)

@@ -283,6 +283,9 @@ TEST(Manifest, RefusalsOfTensorParts) {
        "manifest.tensor_parts[0]: dimension 1 reaches 11 of 10"},
       {"/tensor_parts/0/type", "\"i32\"",
        "manifest.tensor_parts[0].type: expected a float type, got i32"},
+      {"/tensor_parts/0/joined", "1",
+       "manifest.tensor_parts[0].joined: expected a tensor without '{e}', got "
+       "'q.{e}'"},
       {"/model/changed_config", "{\"tie_word_embeddings\": 1}",
        "manifest.model.changed_config: key 'tie_word_embeddings': expected a "
        "boolean, got number"}};

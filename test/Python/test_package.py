@@ -15,7 +15,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import tp_mlir
-from tp_mlir import _checkpoint
+from tp_mlir import _checkpoint, _tools
+from tp_mlir.plan import Workload, plan
 
 STATES = pathlib.Path(__file__).resolve().parents[1] / "Integration/CPU/Inputs/state.mlir"
 FIXTURE = pathlib.Path(__file__).resolve().parents[1] / "fixtures/llama-untied"
@@ -285,3 +286,36 @@ def test_versions(capsys):
         assert not left.value.code
         assert re.fullmatch(name + r": tp-mlir 0\.1\.0 \(commit [0-9a-f]+\), LLVM \d+\.\S+\n",
                             capsys.readouterr().out)
+
+
+def keys_of(value, named=()):
+    """All keys of a JSON value, but those of objects under `named`, which are names."""
+    if isinstance(value, list):
+        return set().union(*(keys_of(one, named) for one in value))
+    if not isinstance(value, dict):
+        return set()
+    return set(value).union(*(
+        keys_of(list(inner.values()) if key in named and isinstance(inner, dict) else inner, named)
+        for key, inner in value.items()))
+
+
+def test_json_keys_are_documented(program, tmp_path):
+    """docs/Tools.md, and the pages that it names for them, have every key of what tools print."""
+    docs = FIXTURE.parents[2] / "docs"
+    known = set()
+    for page in ("Tools", "Ledger", "RuntimeABI"):
+        known |= set(re.findall(r"[`{ ,(]([a-z][a-zA-Z_]*)\??(?=[`}, ])",
+                                (docs / f"{page}.md").read_text(encoding="utf-8")))
+    asked = ["--mesh", "tp=2", "--seq", 8]
+    printed = [
+        (_tools.run("tp-compile", [FIXTURE, *asked, "--explain=json", "-o", tmp_path / "a.tpa"]),
+         ("totals",)),
+        (_tools.run("tp-verify", [FIXTURE, *asked, "--report=json"]), ()),
+        (_tools.run("tp-inspect", ["--json", program.path]), ("entries",))]
+    found = [keys_of(json.loads(text), named) for text, named in printed]
+    for workload in (Workload("serve", context=32, users=2), Workload("train", seq=32, batch=2, optimizer="adamw"),
+                     Workload("run", seq=32, batch=2)):
+        report = plan(FIXTURE, workload, "h100", degrees=[2, 7], plans=["megatron"])
+        found.append(keys_of(report, ("sources", "efficiency", "traffic")))
+    for keys in found:
+        assert len(keys) > 9 and not keys - known

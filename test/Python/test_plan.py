@@ -485,6 +485,17 @@ def test_bad_input(capsys, tmp_path):
     assert "positions, 8192, got 9000" in refused(capsys, 2, LLAMA_8B, "--context", 9000)
 
 
+@pytest.mark.parametrize("words, message", [
+    ({"kind": "training"}, "kind: expected 'serve', 'train' or 'run', got 'training'"),
+    ({"kind": "train", "seq": 8}, "optimizer: expected one where kind is 'train', and there alone; "
+     "got None of kind 'train'"),
+    ({"kind": "run", "optimizer": "sgd"}, "optimizer: expected one where kind is 'train', and there "
+     "alone; got 'sgd' of kind 'run'")])
+def test_bad_workload(words, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        _work.Workload(**words)
+
+
 @pytest.mark.parametrize("words, text", [
     ((), "expected a checkpoint folder or a .mlir file, or --measure"),
     ((LLAMA_8B, "--degrees", "1,x"), "for --degrees: expected positive integers with commas "

@@ -12,11 +12,12 @@ import json
 import pathlib
 import random
 import shutil
+import sys
 
 import pytest
 import tokenizers
 
-from tp_mlir import text
+from tp_mlir import _commands, text
 from tp_mlir.text import _stream
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -230,13 +231,22 @@ def test_missing_package(monkeypatch):
             raise ImportError(name)
         return real(name, *arguments, **options)
 
-    monkeypatch.delitem(__import__("sys").modules, "tokenizers")
+    monkeypatch.delitem(sys.modules, "tokenizers")
     monkeypatch.setattr(builtins, "__import__", refuse)
     monkeypatch.setattr("importlib.import_module", lambda name: refuse(name))
     with pytest.raises(ImportError) as error:
         text.Tokenizer(MODEL)
     assert str(error.value) == ("the package tokenizers is not installed; "
                                 "pip install './python[text]' in a checkout of tp-mlir brings it")
+
+
+def test_server_without_a_package(monkeypatch, capsys):
+    """Said when it starts, not to the client whose request needs the package."""
+    monkeypatch.setitem(sys.modules, "llguidance", None)
+    assert _commands.serve() == 1
+    assert capsys.readouterr().err == (
+        "tp-serve: the package llguidance is not installed; pip install './python[serve]' in a "
+        "checkout of tp-mlir brings it\n")
 
 
 def streamed(tokenizer, ids, draw, **options):

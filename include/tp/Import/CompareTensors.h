@@ -23,7 +23,7 @@ namespace tp {
 /// A box of a checkpoint's tensor.
 struct TensorBox {
   const CheckpointTensor *tensor;
-  /// The tensor's, perhaps with ones in front.
+  /// The tensor's, perhaps with ones in front or its first dimension as two.
   llvm::SmallVector<int64_t> shape;
   /// The index in the tensor of the box's first element.
   llvm::SmallVector<int64_t> offsets;

@@ -32,10 +32,10 @@ inline constexpr llvm::StringLiteral excludedTensorsAttrName =
     "tp.excluded_tensors";
 /// On the module: ArrayAttr of DictionaryAttr, tensors that checkpoints may
 /// hold beside others of which they are a part, and that must have its values:
-/// `part` and `whole` are names, which may have `{i}` and `{e}`, `shape` is
-/// that of the whole, the part begins there at `offsets` and has `sizes`
-/// (arrays of I64), `type` says what they are read as; `first` and `count`
-/// (I64) are iterations.
+/// `part` and `whole` are names, perhaps with `{i}` and `{e}`, `shape` that of
+/// the whole, where the part begins at `offsets` and has `sizes` (arrays of
+/// I64), `type` what they are read as, `first` and `count` (I64) iterations,
+/// `joined` (I64, or 1) how many leading dimensions are one in the files.
 inline constexpr llvm::StringLiteral tensorPartsAttrName = "tp.tensor_parts";
 /// On the module: DictionaryAttr of BoolAttr, what the config.json of a
 /// checkpoint of this program must say, where that of the one it was imported

@@ -12,6 +12,48 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PrepareCalls : Pass<"tp-prepare-calls", "::mlir::ModuleOp"> {
+  let summary = "keep what called functions say of their values";
+  let description = [{
+    Runs before the inliner, which drops the attributes of arguments, results and
+    calls. A `tp.sharding` of a called function's argument or result becomes a
+    tp.sharding_constraint in its body, and a sharding of a call's result one
+    behind the call. A private function is an error if it says anything else of a
+    value but its name, because nothing would be left of it.
+
+    Why not the inliner's own hooks: they belong to the dialect of the function.
+
+    Precondition: none; functions that nobody calls stay as they are.
+
+    Before:
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %0 = call @block(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %0 : tensor<4x8xf32>
+    }
+    func.func private @block(%h: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"} ]>}) -> tensor<4x8xf32> {
+      %0 = nn.silu %h : tensor<4x8xf32>
+      return %0 : tensor<4x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %0 = call @block(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %0 : tensor<4x8xf32>
+    }
+    func.func private @block(%h: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"} ]>}) -> tensor<4x8xf32> {
+      %0 = tp.sharding_constraint %h <@mesh, [{}, {"tp"} ]> : tensor<4x8xf32>
+      %1 = nn.silu %0 : tensor<4x8xf32>
+      return %1 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tp::TPDialect"];
+}
+
 def RollLayers : Pass<"tp-roll-layers", "::mlir::ModuleOp"> {
   let summary = "turn layers that repeat into tp.repeat";
   let description = [{

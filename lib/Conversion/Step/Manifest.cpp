@@ -370,7 +370,7 @@ static json::Array describeParts(ArrayAttr parts) {
       return part.getAs<IntegerAttr>(key).getInt();
     };
     Type type = part.getAs<TypeAttr>("type").getValue();
-    result.push_back(json::Object{
+    json::Object fields{
         {"part", part.getAs<StringAttr>("part").getValue().str()},
         {"whole", part.getAs<StringAttr>("whole").getValue().str()},
         {"shape", sizes("shape")},
@@ -378,7 +378,10 @@ static json::Array describeParts(ArrayAttr parts) {
         {"sizes", sizes("sizes")},
         {"type", getTypeName(type)},
         {"first", number("first")},
-        {"count", number("count")}});
+        {"count", number("count")}};
+    if (part.contains("joined"))
+      fields["joined"] = number("joined");
+    result.push_back(std::move(fields));
   }
   return result;
 }

@@ -42,6 +42,13 @@ class Workload:
     untie: bool = False
     ignore: str = None
 
+    def __post_init__(self):
+        if self.kind not in ("serve", "train", "run"):
+            raise ValueError(f"kind: expected 'serve', 'train' or 'run', got {self.kind!r}")
+        if (self.kind == "train") != (self.optimizer is not None):
+            raise ValueError("optimizer: expected one where kind is 'train', and there alone; got "
+                             f"{self.optimizer!r} of kind {self.kind!r}")
+
     def mesh(self, degree):
         return f"dp={self.data},tp={degree}" if self.data > 1 else f"tp={degree}"
 

@@ -9,6 +9,7 @@ tensor-parts.test.
 """
 
 import json
+import re
 import shutil
 import struct
 
@@ -193,6 +194,54 @@ def test_parts_of_a_fused_tensor(tmp_path):
             program.run(other, {"input_ids": numpy.zeros((1, 8), numpy.int64)}, backend=backend)
     got = outputs(other, other, mesh="tp=2", ignore="*.q_proj.weight")
     assert numpy.array_equal(got, want)
+
+
+def split_groups(folder):
+    """The parts of projections that hold the queries, the key and the value of each KV head side
+    by side, as tensors of their own."""
+    config = json.loads((folder / "config.json").read_text())
+    heads = config.get("num_attention_heads") or config["n_head"]
+    groups = config.get("num_kv_heads") or heads
+    parts = {}
+    for name, whole in load_file(folder / "model.safetensors").items():
+        if "query_key_value" not in name:
+            continue
+        rows = whole.reshape(groups, heads // groups + 2, -1, *whole.shape[1:])
+        for part, own in (("q", rows[:, :-2]), ("k", rows[:, -2]), ("v", rows[:, -1])):
+            parts[name.replace("query_key_value", part + "_proj")] = numpy.ascontiguousarray(
+                own.reshape(-1, *whole.shape[1:]))
+    return parts
+
+
+@pytest.mark.parametrize("family", ["falcon-40b", "gpt-neox", "bloom"])
+def test_parts_of_a_tensor_laid_out_by_kv_heads(family, tmp_path):
+    source = FAMILIES / family
+    parts = split_groups(source)
+    both = copy(source, tmp_path / "both", parts)
+    want = outputs(source, source, mesh="tp=2")
+    assert numpy.array_equal(outputs(both, both, mesh="tp=2"), want)
+    # The parts alone are read too.
+    got = outputs(both, both, mesh="tp=2", ignore="*.query_key_value.*")
+    assert numpy.abs(got - want).max() < 1e-5 * numpy.abs(want).max()
+    program = tp_mlir.compile(both, mesh="tp=2", seq=8)
+    for part in "qkv":
+        name = [name for name in parts if f".{part}_proj.weight" in name][-1]
+        values = parts[name].copy()
+        values[-1, -1] += 1
+        other = copy(source, tmp_path / "other", parts | {name: values})
+        pattern = name.replace(".1.", ".*.")
+        advice = re.escape(pattern.replace(f"{part}_proj", "query_key_value")) + " or --ignore " + (
+            re.escape(pattern))
+        with pytest.raises(InputError, match=advice):
+            outputs(other, other)
+        for backend in "threads", "processes":
+            with pytest.raises(InputError, match=advice):
+                program.run(other, {"input_ids": numpy.zeros((1, 8), numpy.int64)}, backend=backend)
+        assert numpy.array_equal(
+            outputs(other, other, mesh="tp=2", ignore=f"*.{part}_proj.*"), want)
+    wide = copy(source, tmp_path / "wide", parts | {name: numpy.zeros((1, 1), numpy.float32)})
+    with pytest.raises(InputError, match="expected shape .* from config.json, got .1, 1."):
+        outputs(wide, wide)
 
 
 def test_experts_beside_their_stack(tmp_path):

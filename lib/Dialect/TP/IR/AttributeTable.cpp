@@ -57,14 +57,21 @@ bool isFlags(Attribute attribute) {
 
 bool isTensorPart(Attribute attribute) {
   auto part = dyn_cast<DictionaryAttr>(attribute);
-  if (!part || part.size() != 8 || !part.getAs<StringAttr>("part") ||
-      !part.getAs<StringAttr>("whole") || !part.getAs<IntegerAttr>("first") ||
-      !part.getAs<IntegerAttr>("count"))
+  bool isJoined = part && part.contains("joined");
+  if (!part || part.size() != (isJoined ? 9 : 8) ||
+      !part.getAs<StringAttr>("part") || !part.getAs<StringAttr>("whole") ||
+      !part.getAs<IntegerAttr>("first") || !part.getAs<IntegerAttr>("count"))
     return false;
   auto type = part.getAs<TypeAttr>("type");
   auto shape = part.getAs<DenseI64ArrayAttr>("shape"),
        offsets = part.getAs<DenseI64ArrayAttr>("offsets"),
        sizes = part.getAs<DenseI64ArrayAttr>("sizes");
+  if (isJoined) {
+    auto joined = part.getAs<IntegerAttr>("joined");
+    if (!joined || !shape || joined.getInt() < 1 ||
+        joined.getInt() > shape.size())
+      return false;
+  }
   return type && isa<FloatType>(type.getValue()) && shape && offsets && sizes &&
          offsets.size() == shape.size() && sizes.size() == shape.size();
 }
@@ -95,8 +102,7 @@ constexpr Row rows[] = {
     {"tp.excluded_tensors", OnModule, isTexts, "a list of strings"},
     {"tp.tensor_parts", OnModule, isTensorParts,
      "a list of dictionaries of part, whole, shape, offsets, sizes, type, "
-     "first "
-     "and count"},
+     "first and count, perhaps joined"},
     {"tp.changed_config", OnModule, isFlags, "a dictionary of booleans"},
     {"tp.noted_parameters", OnModule, is<ArrayAttr>, "a list"},
     {"tp.unnamed_parameters", OnModule, is<ArrayAttr>, "a list of strings"},
