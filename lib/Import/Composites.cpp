@@ -60,9 +60,9 @@ static Composite getQwenVL(StringRef modelType, StringRef architecture,
           .ignored = {"model.visual.*", "visual.*"}};
 }
 
-static Composite getQwen25VL() {
-  Composite row = getQwenVL("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration",
-                            "qwen2_5_vl_text");
+static Composite getQwen2VL(StringRef modelType, StringRef architecture,
+                            StringRef textType) {
+  Composite row = getQwenVL(modelType, architecture, textType);
   row.mayBeFlat = row.mayTieInText = true;
   row.prefixes = {"model.", "model.language_model."};
   row.ignored = {"visual.*", "model.visual.*"};
@@ -85,7 +85,10 @@ ArrayRef<Composite> getComposites() {
   static const Composite table[] = {
       getMistral3("mistral3"),
       getMistral3("ministral3"),
-      getQwen25VL(),
+      getQwen2VL("qwen2_vl", "Qwen2VLForConditionalGeneration",
+                 "qwen2_vl_text"),
+      getQwen2VL("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration",
+                 "qwen2_5_vl_text"),
       getQwen3VL(),
       {.modelType = "gemma3",
        .architectures = {"Gemma3ForConditionalGeneration"},

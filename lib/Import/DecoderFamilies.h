@@ -28,9 +28,14 @@ Family getGlm4();
 Family getErnie45();
 Family getHunyuanDense();
 Family getMinistral3();
+Family getMinistral();
+Family getArcee();
+Family getInternLM3();
+Family getHelium();
 /// Qwen2 with layers that predict more tokens, which no program reads.
 Family getMiMo();
-/// The text of Qwen2.5-VL and of Qwen3-VL.
+/// The texts of Qwen2-VL, Qwen2.5-VL and Qwen3-VL.
+Family getQwen2VLText();
 Family getQwen25VLText();
 Family getQwen3VLText();
 

@@ -646,7 +646,13 @@ ArrayRef<Family> getFamilies() {
                                  getNomicBert(),
                                  getGte("gte"),
                                  getGte("new"),
-                                 getJinaV3()};
+                                 getJinaV3(),
+                                 getMinistral(),
+                                 getArcee(),
+                                 getInternLM3(),
+                                 getHelium(),
+                                 getQwen2VLText(),
+                                 getRoberta("camembert", "Camembert")};
   return table;
 }
 

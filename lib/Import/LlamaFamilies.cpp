@@ -100,12 +100,66 @@ Family getMinistral3() {
           .adjust = adjustMinistral3};
 }
 
+Family getMinistral() {
+  return {.modelType = "ministral",
+          .architectures = {"MinistralForCausalLM", "MinistralModel"},
+          .keys = {.maxPositions = {"max_position_embeddings", 131072},
+                   .window = {"sliding_window", 4096},
+                   .windowed = WindowedLayers::Later,
+                   .windowBound = {"", 0}}};
+}
+
+Family getArcee() {
+  return {.modelType = "arcee",
+          .architectures = {"ArceeForCausalLM", "ArceeModel"},
+          .layout = {.gate = ""},
+          .keys = {.needsKVHeads = false,
+                   .maxPositions = {"max_position_embeddings", 4096},
+                   .normEpsilon = {"rms_norm_eps", 1e-5},
+                   .activation = {"hidden_act", "relu2"},
+                   .queryKeyValueBias = {"attention_bias", false},
+                   .outputBias = {"attention_bias", false},
+                   .feedForwardBias = {"mlp_bias", false}}};
+}
+
+Family getInternLM3() {
+  return {.modelType = "internlm3",
+          .architectures = {"InternLM3ForCausalLM", "LlamaForCausalLM"},
+          .keys = {.headDim = {"head_dim", 128},
+                   .maxPositions = {"max_position_embeddings", 32768},
+                   .normEpsilon = {"rms_norm_eps", 1e-5},
+                   .queryKeyValueBias = {"attention_bias", false},
+                   .outputBias = {"attention_bias", false},
+                   .feedForwardBias = {"mlp_bias", false},
+                   .paddingRow = {"pad_token_id", 2}}};
+}
+
+Family getHelium() {
+  return {.modelType = "helium",
+          .architectures = {"HeliumForCausalLM", "HeliumModel"},
+          .layout = {.interleavedRotary = true},
+          .keys = {.headDim = {"head_dim", 128},
+                   .maxPositions = {"max_position_embeddings", 4096},
+                   .normEpsilon = {"rms_norm_eps", 1e-8},
+                   .queryKeyValueBias = {"attention_bias", false},
+                   .feedForwardBias = {"mlp_bias", false},
+                   .paddingRow = {"pad_token_id", 3}}};
+}
+
 Family getMiMo() {
   Family family = getQwen2();
   family.modelType = "mimo";
   family.architectures = {"MiMoForCausalLM"};
   family.ignored.push_back("model.mtp_layers.*");
   family.adjust = adjustMiMo;
+  return family;
+}
+
+Family getQwen2VLText() {
+  Family family = getQwen25VLText();
+  family.modelType = "qwen2_vl_text";
+  family.architectures = {"Qwen2VLForConditionalGeneration",
+                          "Qwen2VLTextModel"};
   return family;
 }
 
@@ -132,7 +186,8 @@ Family getQwen3VLText() {
                .maxPositions = {"max_position_embeddings", 128000},
                .queryKeyValueBias = {"attention_bias", false},
                .outputBias = {"attention_bias", false},
-               .ropeTheta = {"rope_theta", 500000}}};
+               .ropeTheta = {"rope_theta", 500000},
+               .plainRopeType = "mrope"}};
 }
 
 } // namespace tp

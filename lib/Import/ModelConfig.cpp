@@ -253,6 +253,10 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
     readLabels(reader, config);
   if (config.family->adjust)
     config.family->adjust(reader, config);
+  if (config.experts && config.activation == Activation::ReLUSquared)
+    reader.error(keys.activation.key)
+        << "unsupported " << reader.getPath(keys.activation.key)
+        << " \"relu2\" of experts";
 }
 
 SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,

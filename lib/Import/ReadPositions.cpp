@@ -252,6 +252,9 @@ static RopeConfig readRopeObject(const json::Object &object, StringRef name,
   if (hasType)
     reader.ignore({"type"});
   readRopeScaling(reader, hasType ? "rope_type" : "type", context, rope);
+  // Text has the same position on all axes.
+  if (!context.keys.plainRopeType.empty())
+    reader.ignore({"mrope_section", "mrope_interleaved"});
   if (context.keys.hasQueryGrowth)
     readQueryGrowth(reader, context, rope);
   // An object in it is the rotation of some of the layers.

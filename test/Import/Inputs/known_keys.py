@@ -37,17 +37,19 @@ EXCEPTIONS = {
     "mpt": "emb_pdrop embedding_fraction init_device learned_pos_emb no_bias", "opt": "layerdrop",
     "distilbert": "dropout qa_dropout seq_classif_dropout sinusoidal_pos_embds",
     "gemma3_text": "_sliding_window_pattern", "hunyuan_v1_dense": "eod_token_id", "mimo": "sliding_window",
-    "qwen2_5_vl_text": "sliding_window", "modernbert": "cls_token_id deterministic_flash_attn embedding_dropout "
+    "qwen2_5_vl_text": "sliding_window", "qwen2_vl_text": "sliding_window", "modernbert": "cls_token_id deterministic_flash_attn embedding_dropout "
     "initializer_cutoff_factor mlp_dropout sparse_pred_ignore_index sparse_prediction",
     "mistral3": "vision_config image_token_id image_token_index multimodal_projector_bias projector_hidden_act "
     "spatial_merge_size vision_feature_layer",
     "qwen2_5_vl": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
+    "qwen2_vl": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
     "qwen3_vl": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
     "gemma3": "vision_config boi_token_index eoi_token_index image_token_index mm_tokens_per_image"}
 
 
 # Families without a checkpoint of their own, and those whose form they have.
-LIKE = {"mimo": "qwen2", "new": "gte"}
+LIKE = {"mimo": "qwen2", "new": "gte", "ministral": "ministral3", "internlm3": "llama", "helium": "ernie4_5",
+        "arcee": "llama", "qwen2_vl": "qwen2_5_vl", "qwen2_vl_text": "qwen2_5_vl_text", "camembert": "roberta"}
 
 
 def read_rows():
@@ -75,6 +77,8 @@ def read_examples():
             found.setdefault(config["text_config"]["model_type"], config["text_config"])
     for model_type, other in LIKE.items():
         found[model_type] = found[other] | {"model_type": model_type, "architectures": None}
+        if text := found[model_type].get("text_config"):
+            found[model_type]["text_config"] = text | {"model_type": f"{model_type}_text"}
     return found
 
 
