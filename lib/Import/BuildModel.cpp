@@ -149,8 +149,13 @@ static Value buildTransform(ModelBuilder &m, Value x) {
   x = buildDense(m, dense, x, c.hiddenSize, layout.hasDenseBias);
   x = m.activation(dense, x, layout.headActivation.value_or(c.activation));
   auto parameter = [&](StringRef now, StringRef old) {
-    return m.parameter({(norm + "." + now).str(), (norm + "." + old).str()},
-                       {c.hiddenSize});
+    SmallVector<std::string> names{(norm + "." + now).str()};
+    if (std::string before = m.oldNameOf(names.front());
+        before != names.front())
+      names.push_back(before);
+    if (layout.hasOldNormNames)
+      names.push_back((norm + "." + old).str());
+    return m.parameter(names, {c.hiddenSize});
   };
   Value weight = parameter("weight", "gamma"), bias;
   if (hasBias(layout.norm))

@@ -154,14 +154,19 @@ std::string ModelBuilder::numbered(const Twine &name) const {
       name.str(), [&](const tprt::LayerNumber &) { return layerNumber; });
 }
 
-SmallVector<std::string> ModelBuilder::namesOf(const Twine &name) const {
-  SmallVector<std::string> names;
-  for (StringRef prefix : config.layout.prefixes)
-    names.push_back(numbered(prefix + name));
+std::string ModelBuilder::oldNameOf(const Twine &name) const {
   std::string old = name.str();
   for (auto [now, before] : config.layout.oldNames)
     if (size_t at = old.find(now); at != std::string::npos)
       old.replace(at, now.size(), before);
+  return old;
+}
+
+SmallVector<std::string> ModelBuilder::namesOf(const Twine &name) const {
+  SmallVector<std::string> names;
+  for (StringRef prefix : config.layout.prefixes)
+    names.push_back(numbered(prefix + name));
+  std::string old = oldNameOf(name);
   if (old != name.str())
     for (StringRef prefix : config.layout.prefixes)
       names.push_back(numbered(prefix + old));

@@ -153,6 +153,8 @@ public:
   /// The names that a part of the model may have, and its module's path: of
   /// the layer that is emitted, if it has `{i}`.
   llvm::SmallVector<std::string> namesOf(const llvm::Twine &name) const;
+  /// The name as older files have it; `name` itself if they have no other.
+  std::string oldNameOf(const llvm::Twine &name) const;
   std::string placeOf(const llvm::Twine &name) const;
   /// Whether the checkpoint has a tensor of that name.
   bool has(llvm::StringRef name) const { return checkpoint.find(name); }

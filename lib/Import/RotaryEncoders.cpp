@@ -197,7 +197,8 @@ Family getGte(StringRef modelType) {
                      {"self_attn.", "attention."},
                      {"mlp.gate_up_proj", "mlp.up_gate_proj"},
                      {"post_attention_layernorm", "attn_ln"},
-                     {"post_mlp_layernorm", "mlp_ln"}};
+                     {"post_mlp_layernorm", "mlp_ln"},
+                     {"lm_head.layer_norm", "lm_head.norm"}};
   ConfigKeys &keys = family.keys;
   keys.tokenTypes.value = 1;
   keys.mayLackTokenTypes = true;
