@@ -32,6 +32,8 @@ static StringRef getName(Activation activation) {
     return "gelu_tanh";
   case Activation::ReLU:
     return "relu";
+  case Activation::ReLUSquared: // which the config's reader refuses
+    break;
   }
   llvm_unreachable("unknown activation");
 }

@@ -86,7 +86,7 @@ Value buildNorm(ModelBuilder &m, const Twine &path, Value x,
     return m.parameter(names, {size});
   };
   Value weight = parameter("weight", "gamma"), bias;
-  if (m.config.layout.norm == NormKind::Layer)
+  if (hasBias(m.config.layout.norm))
     bias = parameter("bias", "beta");
   return m.norm(m.placeOf(path), x, weight, bias, epsilon);
 }
@@ -125,7 +125,8 @@ struct LayerBuilder {
     if (layout.normsAllHeads)
       projected = norm(normName, projected);
     Value y = m.splitHeads(m.placeOf(path), projected, count);
-    return layout.normsAllHeads ? y : headNorm(normName, y);
+    bool isLater = layout.normsAllHeads || layout.rotatesBeforeNorms;
+    return isLater ? y : headNorm(normName, y);
   }
 
   /// This also reads a checkpoint that has the parts of a projection which the
@@ -202,7 +203,8 @@ struct LayerBuilder {
     if (!inputs.rotary.first || !kind.rotates)
       return x;
     if (layout.interleavedRotary)
-      x = m.separatePairs(place, x);
+      x = m.separatePairs(
+          place, x, 2 * ModelBuilder::shapeOf(inputs.rotary.first).back());
     return nn::RotaryOp::create(m.builder, m.at(place), x.getType(), x,
                                 inputs.rotary.first, inputs.rotary.second);
   }
@@ -250,7 +252,14 @@ struct LayerBuilder {
     bool isGrouped = layout.fusion == Fusion::Groups && !isApart();
     auto [q, k, v] = isGrouped ? projectGroups(x) : projectSeparately(x);
     q = rotate(place, q);
-    return {q, rotate(place, k), v};
+    k = rotate(place, k);
+    if (layout.rotatesBeforeNorms) {
+      q = headNorm(layout.queryNorm, q);
+      k = headNorm(layout.keyNorm, k);
+    }
+    if (inputs.queryFactors)
+      q = m.scalePositions(place, q, inputs.queryFactors);
+    return {q, k, v};
   }
 
   Value attend(Value x) const {
@@ -289,21 +298,22 @@ struct LayerBuilder {
     auto [gateName, upName, downName] = names;
     std::string place = m.placeOf(at(layout.feedForward));
     bool isFused = !layout.gateUp.empty();
+    bool hasBias = c.feedForwardBias && !layout.onlyDownHasBias;
     auto inner = [&](StringRef name, StringRef half, int64_t offset) {
       Part rows{offset, 2 * size, half};
       std::string path = at(isFused ? layout.gateUp : name);
       if (isFused)
-        return project(m, path, x, size, c.feedForwardBias, rows,
+        return project(m, path, x, size, hasBias, rows,
                        {besideOf(path, (half + "_proj").str()), Part()});
       OtherForm other;
       if (!gateName.empty())
         other = {besideOf(path, "gate_up_proj"), rows};
-      return project(m, path, x, size, c.feedForwardBias, Part(), other);
+      return project(m, path, x, size, hasBias, Part(), other);
     };
     Value y;
     if (isFused || !gateName.empty()) {
-      Value gate = inner(gateName, "gate", 0);
-      Value up = inner(upName, "up", size);
+      Value gate = inner(gateName, "gate", layout.isUpFirst ? size : 0);
+      Value up = inner(upName, "up", layout.isUpFirst ? 0 : size);
       y = m.mul(place, m.activation(place, gate, c.activation), up);
     } else {
       y = m.activation(place, inner(upName, "", 0), c.activation);
@@ -313,7 +323,7 @@ struct LayerBuilder {
 
   Value build(Value x) const {
     std::string place = m.placeOf(layout.layer);
-    Value normed = norm(layout.attentionNorm, x);
+    Value normed = kind.skipsNorm ? x : norm(layout.attentionNorm, x);
     Value attended = norm(layout.attentionAddendNorm, attend(normed));
     attended = m.scale(place, attended, c.residualScale);
     if (layout.isParallel) {

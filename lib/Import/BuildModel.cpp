@@ -93,8 +93,10 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
   if (uses(/*isLocal=*/true))
     local = table(*c.localRope);
   Value bias = buildScoreBias(m);
+  Value factors = m.queryFactors(m.placeOf("rotary_emb"));
   return m.repeatLayers(c.layout.layer, hidden, [&](Value x, LayerKind kind) {
-    return buildLayer(m, x, kind, {kind.isLocal ? local : global, mask, bias});
+    return buildLayer(m, x, kind,
+                      {kind.isLocal ? local : global, mask, bias, factors});
   });
 }
 
@@ -129,58 +131,96 @@ static NamedValues buildSentence(ModelBuilder &m, Value hidden, Value mask,
 
 /// A linear layer that stands outside the model's prefix.
 static Value buildDense(ModelBuilder &m, StringRef path, Value x,
-                        int64_t outputs) {
+                        int64_t outputs, bool hasBias = true) {
   Value weight = m.parameter({(path + ".weight").str()},
                              {outputs, ModelBuilder::shapeOf(x).back()});
-  Value bias = m.parameter({(path + ".bias").str()}, {outputs});
+  Value bias;
+  if (hasBias)
+    bias = m.parameter({(path + ".bias").str()}, {outputs});
   return m.linear(path, x, weight, bias);
+}
+
+/// What the decoder of masked tokens reads: a linear layer, an activation, a
+/// norm.
+static Value buildTransform(ModelBuilder &m, Value x) {
+  const ModelConfig &c = m.config;
+  const ModelLayout &layout = c.layout;
+  StringRef dense = layout.maskedDense, norm = layout.maskedNorm;
+  x = buildDense(m, dense, x, c.hiddenSize, layout.hasDenseBias);
+  x = m.activation(dense, x, layout.headActivation.value_or(c.activation));
+  auto parameter = [&](StringRef now, StringRef old) {
+    SmallVector<std::string> names{(norm + "." + now).str()};
+    if (std::string before = m.oldNameOf(names.front());
+        before != names.front())
+      names.push_back(before);
+    if (layout.hasOldNormNames)
+      names.push_back((norm + "." + old).str());
+    return m.parameter(names, {c.hiddenSize});
+  };
+  Value weight = parameter("weight", "gamma"), bias;
+  if (hasBias(layout.norm))
+    bias = parameter("bias", "beta");
+  return m.norm(norm, x, weight, bias);
 }
 
 /// Logits of the vocabulary at each position.
 static Value buildMaskedHead(ModelBuilder &m, Value hidden, Value words) {
   const ModelConfig &c = m.config;
   const ModelLayout &layout = c.layout;
-  StringRef dense = layout.maskedDense, norm = layout.maskedNorm;
-  Value x = buildDense(m, dense, hidden, c.hiddenSize);
-  x = m.activation(dense, x,
-                   layout.maskedGelu ? Activation::GeluErf : c.activation);
-  auto parameter = [&](StringRef now, StringRef old) {
-    return m.parameter({(norm + "." + now).str(), (norm + "." + old).str()},
-                       {c.hiddenSize});
-  };
-  Value weight = parameter("weight", "gamma");
-  x = m.norm(norm, x, weight, parameter("bias", "beta"));
+  Value x = buildTransform(m, hidden);
   StringRef decoder = layout.maskedDecoder;
   if (!c.tieEmbeddings)
     words =
         m.parameter({(decoder + ".weight").str()}, {c.vocabSize, c.hiddenSize});
-  // They are one where the table is tied; else the decoder's counts.
-  SmallVector<std::string> biases{(decoder + ".bias").str(),
-                                  layout.maskedBias.str()};
-  if (!c.tieEmbeddings && m.has(biases.front()))
-    biases.pop_back();
-  Value bias = m.parameter(biases, {c.vocabSize});
+  Value bias;
+  if (layout.hasDecoderBias) {
+    // They are one where the table is tied; else the decoder's counts.
+    SmallVector<std::string> biases{(decoder + ".bias").str()};
+    if (!layout.maskedBias.empty())
+      biases.push_back(layout.maskedBias.str());
+    if (!c.tieEmbeddings && m.has(biases.front()))
+      biases.truncate(1);
+    bias = m.parameter(biases, {c.vocabSize});
+  }
   return m.linear(decoder, x, words, bias);
 }
 
-static NamedValues buildHead(ModelBuilder &m, Value hidden, Value words) {
+/// Logits of the classes of a text.
+static Value buildSequenceHead(ModelBuilder &m, Value hidden, Value mask) {
+  const ModelConfig &c = m.config;
+  const ModelLayout &layout = c.layout;
+  StringRef classes = layout.sequenceClasses;
+  if (layout.poolsMean) {
+    Value x = buildTransform(m, m.meanPool(classes, hidden, mask));
+    return buildDense(m, classes, x, c.numLabels);
+  }
+  StringRef dense =
+      layout.sharesMaskedHead ? layout.maskedDense : layout.sequenceDense;
+  Value x = m.slice(dense, hidden, 1, 0, 1);
+  if (layout.sharesMaskedHead) {
+    x = buildTransform(m, x);
+  } else {
+    x = buildDense(m, dense, x, c.hiddenSize);
+    // cap at 1 is tanh.
+    x = layout.sequenceReLU ? m.activation(dense, x, Activation::ReLU)
+                            : m.cap(dense, x, 1);
+  }
+  return m.joinDims(classes, buildDense(m, classes, x, c.numLabels), 0);
+}
+
+static NamedValues buildHead(ModelBuilder &m, Value hidden, Value words,
+                             Value mask) {
   const ModelConfig &c = m.config;
   const ModelLayout &layout = c.layout;
   NamedValues outputs = {{"last_hidden_state", hidden}};
   if (c.head == Head::MaskedToken) {
     outputs.push_back({"logits", buildMaskedHead(m, hidden, words)});
   } else if (c.head == Head::Token) {
+    Value x = layout.sharesMaskedHead ? buildTransform(m, hidden) : hidden;
     outputs.push_back(
-        {"logits", buildDense(m, layout.tokenClasses, hidden, c.numLabels)});
+        {"logits", buildDense(m, layout.tokenClasses, x, c.numLabels)});
   } else {
-    StringRef dense = layout.sequenceDense, classes = layout.sequenceClasses;
-    Value first = m.slice(dense, hidden, 1, 0, 1);
-    Value x = buildDense(m, dense, first, c.hiddenSize);
-    // cap at 1 is tanh.
-    x = layout.sequenceReLU ? m.activation(dense, x, Activation::ReLU)
-                            : m.cap(dense, x, 1);
-    x = buildDense(m, classes, x, c.numLabels);
-    outputs.push_back({"logits", m.joinDims(classes, x, 0)});
+    outputs.push_back({"logits", buildSequenceHead(m, hidden, mask)});
   }
   return outputs;
 }
@@ -207,7 +247,10 @@ static NamedValues buildDecoder(ModelBuilder &m,
   if (!c.tieEmbeddings)
     head =
         m.weight({{getHeadNames(c), std::nullopt}}, {c.vocabSize, c.wordSize});
-  return m.logits(place, hidden, head);
+  Value bias;
+  if (c.layout.hasHeadBias)
+    bias = m.parameter(getHeadNames(c, "bias"), {c.vocabSize});
+  return m.logits(place, hidden, head, bias);
 }
 
 static NamedValues buildEncoder(ModelBuilder &m,
@@ -220,8 +263,9 @@ static NamedValues buildEncoder(ModelBuilder &m,
     types = m.addInput("token_type_ids", c.typeVocabSize, "zeros");
   Value words = buildTable(m);
   Value hidden = buildLayers(m, embed(m, ids, types, words), mask);
+  hidden = buildNorm(m, c.layout.finalNorm, hidden);
   return c.head == Head::None ? buildSentence(m, hidden, mask, modules)
-                              : buildHead(m, hidden, words);
+                              : buildHead(m, hidden, words, mask);
 }
 
 NamedValues buildModel(ModelBuilder &m, const SentenceModules &modules) {

@@ -25,8 +25,7 @@ namespace json = llvm::json;
 namespace tp {
 
 /// Keys of the text that may stand with the whole.
-static constexpr StringRef sharedKeys[] = {"dtype", "torch_dtype",
-                                           "tie_word_embeddings"};
+static constexpr StringRef sharedKeys[] = {"dtype", "torch_dtype"};
 
 static void adjustGemma3(ObjectReader &text) {
   text.require("final_logit_softcapping", nullptr,
@@ -34,11 +33,66 @@ static void adjustGemma3(ObjectReader &text) {
                "supported");
 }
 
+/// Pixtral's images before Mistral's text. Some files call the whole by the
+/// name of its text.
+static Composite getMistral3(StringRef modelType) {
+  return {.modelType = modelType,
+          .keysType = "mistral3",
+          .architectures = {"Mistral3ForConditionalGeneration"},
+          .textTypes = {"mistral", "ministral3"},
+          .keys = {"vision_config", "image_token_index", "image_token_id",
+                   "projector_hidden_act", "vision_feature_layer",
+                   "multimodal_projector_bias", "spatial_merge_size"}};
+}
+
+/// A token of text has the same position on all three axes of rotation, which
+/// then is that of any other model.
+static Composite getQwenVL(StringRef modelType, StringRef architecture,
+                           StringRef textType) {
+  return {.modelType = modelType,
+          .architectures = {architecture},
+          .textTypes = {textType},
+          .tiesEmbeddings = false,
+          .prefixes = {"model.language_model.", "language_model.model."},
+          .keys = {"vision_config", "image_token_id", "video_token_id",
+                   "vision_start_token_id", "vision_end_token_id",
+                   "vision_token_id"},
+          .ignored = {"model.visual.*", "visual.*"}};
+}
+
+static Composite getQwen2VL(StringRef modelType, StringRef architecture,
+                            StringRef textType) {
+  Composite row = getQwenVL(modelType, architecture, textType);
+  row.mayBeFlat = row.mayTieInText = true;
+  row.prefixes = {"model.", "model.language_model."};
+  row.ignored = {"visual.*", "model.visual.*"};
+  row.defaults = {{"vocab_size", 152064},       {"hidden_size", 8192},
+                  {"intermediate_size", 29568}, {"num_hidden_layers", 80},
+                  {"num_attention_heads", 64},  {"num_key_value_heads", 8}};
+  return row;
+}
+
+static Composite getQwen3VL() {
+  Composite row =
+      getQwenVL("qwen3_vl", "Qwen3VLForConditionalGeneration", "qwen3_vl_text");
+  row.defaults = {{"vocab_size", 151936},       {"hidden_size", 4096},
+                  {"intermediate_size", 22016}, {"num_hidden_layers", 32},
+                  {"num_attention_heads", 32},  {"num_key_value_heads", 32}};
+  return row;
+}
+
 ArrayRef<Composite> getComposites() {
   static const Composite table[] = {
+      getMistral3("mistral3"),
+      getMistral3("ministral3"),
+      getQwen2VL("qwen2_vl", "Qwen2VLForConditionalGeneration",
+                 "qwen2_vl_text"),
+      getQwen2VL("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration",
+                 "qwen2_5_vl_text"),
+      getQwen3VL(),
       {.modelType = "gemma3",
        .architectures = {"Gemma3ForConditionalGeneration"},
-       .textType = "gemma3_text",
+       .textTypes = {"gemma3_text"},
        .defaults = {{"vocab_size", 262208},
                     {"hidden_size", 2304},
                     {"intermediate_size", 9216},
@@ -51,13 +105,38 @@ ArrayRef<Composite> getComposites() {
   return table;
 }
 
+/// What the class of the text has for keys that are not there.
+static void addDefaults(json::Object &text, const Composite &composite) {
+  auto isThere = [&](StringRef key) {
+    const json::Value *value = text.get(key);
+    return value && value->kind() != json::Value::Null;
+  };
+  for (auto [key, value] : composite.defaults)
+    if (!isThere(key))
+      text[key] = value;
+  if (!isThere("tie_word_embeddings"))
+    text["tie_word_embeddings"] = composite.tiesEmbeddings;
+}
+
+/// The text of a file whose keys stand with the whole.
+static json::Object flatten(ObjectReader &whole, const Composite &composite) {
+  json::Object text = whole.getFile().getRoot();
+  for (StringRef key : composite.keys)
+    text.erase(key);
+  text.erase("architectures");
+  text["model_type"] = composite.textTypes.front();
+  addDefaults(text, composite);
+  return text;
+}
+
 const Composite *findComposite(ObjectReader &whole) {
   const json::Value *type = whole.get("model_type");
   std::optional<StringRef> name =
       type ? type->getAsString() : std::optional<StringRef>();
   const Composite *row =
       llvm::find_if(getComposites(), [&](const Composite &row) {
-        return row.modelType == name;
+        bool isText = llvm::is_contained(row.textTypes, row.modelType);
+        return row.modelType == name && (!isText || whole.has(row.text));
       });
   return row == getComposites().end() ? nullptr : row;
 }
@@ -65,6 +144,8 @@ const Composite *findComposite(ObjectReader &whole) {
 std::optional<json::Object> readText(ObjectReader &whole,
                                      const Composite &composite) {
   const json::Object *object = whole.getObject(composite.text);
+  if (!object && !whole.failed() && composite.mayBeFlat)
+    return flatten(whole, composite);
   if (!object) {
     if (!whole.failed())
       whole.error() << "missing " << composite.text
@@ -79,14 +160,20 @@ std::optional<json::Object> readText(ObjectReader &whole,
     return value && value->kind() != json::Value::Null ? value : nullptr;
   };
   const json::Value *type = getValue("model_type");
-  if (type && *type != json::Value(composite.textType)) {
-    whole.error(composite.text)
-        << "unsupported " << composite.text << ".model_type " << showJson(*type)
-        << " of model_type " << quoted(composite.modelType) << "; expected "
-        << quoted(composite.textType);
+  if (type && llvm::none_of(composite.textTypes, [&](StringRef known) {
+        return *type == json::Value(known);
+      })) {
+    auto diag = whole.error(composite.text);
+    diag << "unsupported " << composite.text << ".model_type "
+         << showJson(*type) << " of model_type " << quoted(composite.modelType)
+         << "; expected ";
+    llvm::interleave(
+        composite.textTypes, diag,
+        [&](StringRef known) { diag << quoted(known); }, " or ");
     return std::nullopt;
   }
-  text["model_type"] = composite.textType;
+  if (!type)
+    text["model_type"] = composite.textTypes.front();
   for (StringRef key : sharedKeys) {
     const json::Value *shared = whole.get(key), *own = getValue(key);
     if (shared && own && *shared != *own)
@@ -95,16 +182,22 @@ std::optional<json::Object> readText(ObjectReader &whole,
     if (shared)
       text[key] = *shared;
   }
-  for (auto [key, value] : composite.defaults)
-    if (!getValue(key))
-      text[key] = value;
+  // The head is of the whole, which says whether it is tied; what the object
+  // has beside that is the default of its class.
+  const json::Value *tie = whole.get("tie_word_embeddings");
+  bool textTies = composite.mayTieInText &&
+                  text.getBoolean("tie_word_embeddings").value_or(false);
+  if (tie && !textTies)
+    text["tie_word_embeddings"] = *tie;
+  addDefaults(text, composite);
   return text;
 }
 
-void noteComposite(ObjectReader &whole, const Composite &composite) {
+void noteComposite(ObjectReader &whole, const Composite &composite,
+                   StringRef textType) {
   emitRemark(whole.getLoc(composite.text))
       << "of " << composite.architectures.front()
-      << " the text alone is imported (" << composite.textType << "), without "
+      << " the text alone is imported (" << textType << "), without "
       << llvm::join(ArrayRef(composite.ignored).take_front(2), " and ");
 }
 

@@ -24,8 +24,10 @@ const Composite *findComposite(ObjectReader &whole);
 std::optional<llvm::json::Object> readText(ObjectReader &whole,
                                            const Composite &composite);
 
-/// A remark that says what of the model is imported.
-void noteComposite(ObjectReader &whole, const Composite &composite);
+/// A remark that says what of the model is imported: the text, of family
+/// `textType`.
+void noteComposite(ObjectReader &whole, const Composite &composite,
+                   llvm::StringRef textType);
 
 } // namespace tp
 

@@ -133,7 +133,7 @@ Family getRoberta(StringRef modelType, StringRef name) {
   layout.maskedNorm = "lm_head.layer_norm";
   layout.maskedDecoder = "lm_head.decoder";
   layout.maskedBias = "lm_head.bias";
-  layout.maskedGelu = true;
+  layout.headActivation = Activation::GeluErf;
   layout.sequenceDense = "classifier.dense";
   layout.sequenceClasses = "classifier.out_proj";
   family.keys.paddingRow.value = 1;

@@ -15,6 +15,12 @@
 namespace tp {
 
 Family getBert();
+/// With rotary positions (RotaryEncoders.cpp). "gte", or "new" as the code
+/// beside its first checkpoints calls it.
+Family getModernBert();
+Family getNomicBert();
+Family getGte(llvm::StringRef modelType);
+Family getJinaV3();
 /// RoBERTa and what is built as it is, by its name in class names.
 Family getRoberta(llvm::StringRef modelType, llvm::StringRef name);
 Family getDistilBert();

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecoderFamilies.h"
 #include "EncoderFamilies.h"
 #include "ExpertFamilies.h"
 #include "JsonFile.h"
@@ -45,8 +46,9 @@ static void adjustGemma(ObjectReader &reader, ModelConfig &config) {
   config.embeddingScale = std::sqrt(double(config.hiddenSize));
   if (config.activation == Activation::GeluErf)
     config.activation = Activation::GeluTanh;
-  reader.require("use_bidirectional_attention", false,
-                 "attention to later tokens is not supported");
+  if (config.modelType != "gemma3_text")
+    reader.require("use_bidirectional_attention", false,
+                   "attention to later tokens is not supported");
   reader.ignore({"cache_implementation", "_sliding_window_pattern"});
 }
 
@@ -54,6 +56,20 @@ static void adjustGemma2(ObjectReader &reader, ModelConfig &config) {
   adjustGemma(reader, config);
   config.attentionScale =
       1 / std::sqrt(reader.getPositive("query_pre_attn_scalar", 256));
+}
+
+/// An embedding model may attend to later tokens, and then is an encoder, whose
+/// window reaches half as far in each direction.
+static void adjustGemma3(ObjectReader &reader, ModelConfig &config) {
+  adjustGemma2(reader, config);
+  if (!reader.getBool("use_bidirectional_attention", false))
+    return;
+  config.layout.isEncoder = true;
+  if (config.head != Head::None)
+    reader.error("use_bidirectional_attention")
+        << "unsupported use_bidirectional_attention of " << config.architecture
+        << ", which generates: attention to later tokens is supported with "
+           "\"Gemma3TextModel\" alone";
 }
 
 static void adjustStarcoder2(ObjectReader &reader, ModelConfig &) {
@@ -73,14 +89,6 @@ static void adjustStableLM(ObjectReader &reader, ModelConfig &config) {
   }
   if (config.layout.isParallel)
     config.layout.feedForwardNorm = "";
-}
-
-static void adjustCohere(ObjectReader &reader, ModelConfig &config) {
-  if (!reader.getBool("use_qk_norm", false))
-    return;
-  config.layout.queryNorm = "self_attn.q_norm";
-  config.layout.keyNorm = "self_attn.k_norm";
-  config.layout.normsHaveHeads = true;
 }
 
 /// The last of every few layers does not rotate.
@@ -268,7 +276,8 @@ static Family getGemma(StringRef modelType) {
   family.keys.attentionCap = {"attn_logit_softcapping", 50};
   if (modelType == "gemma2")
     return family;
-  family.architectures = {"Gemma3ForCausalLM"};
+  family.adjust = adjustGemma3;
+  family.architectures = {"Gemma3ForCausalLM", "Gemma3TextModel"};
   family.layout.queryNorm = "self_attn.q_norm";
   family.layout.keyNorm = "self_attn.k_norm";
   family.keys.maxPositions.value = 131072;
@@ -464,7 +473,7 @@ static Family getMistral() {
                    .window = {"sliding_window", 4096}}};
 }
 
-static Family getQwen2() {
+Family getQwen2() {
   return {.modelType = "qwen2",
           .architectures = {"Qwen2ForCausalLM", "Qwen2Model"},
           .keys = {.maxPositions = {"max_position_embeddings", 32768},
@@ -502,23 +511,6 @@ static Family getPhi3() {
                    .window = {"sliding_window", 0},
                    .residualDropout = {"resid_pdrop", 0},
                    .paddingRow = {"pad_token_id", 32000}}};
-}
-
-static Family getOlmo2() {
-  return {.modelType = "olmo2",
-          .architectures = {"Olmo2ForCausalLM"},
-          .layout = {.queryNorm = "self_attn.q_norm",
-                     .keyNorm = "self_attn.k_norm",
-                     .normsAllHeads = true,
-                     .attentionNorm = "",
-                     .attentionAddendNorm = "post_attention_layernorm",
-                     .feedForwardNorm = "",
-                     .feedForwardAddendNorm = "post_feedforward_layernorm"},
-          .keys = {.needsKVHeads = false,
-                   .normEpsilon = {"rms_norm_eps", 1e-5},
-                   .queryKeyValueBias = {"attention_bias", false},
-                   .outputBias = {"attention_bias", false},
-                   .paddingRow = {"pad_token_id", 1}}};
 }
 
 static Family getStarcoder2() {
@@ -566,25 +558,6 @@ static Family getStableLM() {
                    .rotaryPart = {"partial_rotary_factor", 0.25},
                    .otherDropout = {"hidden_dropout", 0}},
           .adjust = adjustStableLM};
-}
-
-static Family getCohere() {
-  return {.modelType = "cohere",
-          .architectures = {"CohereForCausalLM"},
-          .layout = {.interleavedRotary = true,
-                     .feedForwardNorm = "",
-                     .isParallel = true,
-                     .norm = NormKind::LayerNoBias},
-          .keys = {.needsKVHeads = false,
-                   .maxPositions = {"max_position_embeddings", 8192},
-                   .normEpsilon = {"layer_norm_eps", 1e-5},
-                   .tieEmbeddings = {"tie_word_embeddings", true},
-                   .queryKeyValueBias = {"attention_bias", false},
-                   .outputBias = {"attention_bias", false},
-                   .ropeTheta = {"rope_theta", 500000},
-                   .logitScale = {"logit_scale", 0.0625},
-                   .paddingRow = {"pad_token_id", 0}},
-          .adjust = adjustCohere};
 }
 
 static Family getSmolLM3() {
@@ -653,7 +626,33 @@ ArrayRef<Family> getFamilies() {
                                  getRoberta("roberta", "Roberta"),
                                  getRoberta("xlm-roberta", "XLMRoberta"),
                                  getDistilBert(),
-                                 getMPNet()};
+                                 getMPNet(),
+                                 getOlmo3(),
+                                 getExaone4(),
+                                 getGlm(),
+                                 getGlm4(),
+                                 getPhi(),
+                                 getCohere2(),
+                                 getErnie45(),
+                                 getHunyuanDense(),
+                                 getMiMo(),
+                                 getMinistral3(),
+                                 getQwen25VLText(),
+                                 getQwen3VLText(),
+                                 getGPTJ(),
+                                 getGPTNeo(),
+                                 getNemotron(),
+                                 getModernBert(),
+                                 getNomicBert(),
+                                 getGte("gte"),
+                                 getGte("new"),
+                                 getJinaV3(),
+                                 getMinistral(),
+                                 getArcee(),
+                                 getInternLM3(),
+                                 getHelium(),
+                                 getQwen2VLText(),
+                                 getRoberta("camembert", "Camembert")};
   return table;
 }
 

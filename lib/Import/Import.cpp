@@ -118,7 +118,9 @@ static SmallVector<std::string> getIgnored(const ModelConfig &config,
   // Nothing reads the head of a model whose hidden states are asked for.
   if (config.head == Head::None && !config.layout.isEncoder)
     for (StringRef head : config.layout.heads)
-      patterns.push_back((head + ".weight").str());
+      for (StringRef part : {".weight", ".bias"})
+        if (part == ".weight" || config.layout.hasHeadBias)
+          patterns.push_back((head + part).str());
   for (int64_t i = layers; i < config.numLayers + config.numExtraLayers; ++i)
     for (StringRef prefix : config.layout.prefixes)
       patterns.push_back(instantiate((prefix + config.layout.layer).str(), i) +

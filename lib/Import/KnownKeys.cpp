@@ -141,7 +141,7 @@ static void readAutoMap(ObjectReader &reader, const KnownKeys &known) {
   }
   if (!map->empty() && !reader.failed())
     emitRemark(reader.getLoc("auto_map"))
-        << "auto_map names classes that transformers itself provides; the "
+        << "auto_map names classes that the importer knows; the "
            "Python code beside the checkpoint is not run";
 }
 

@@ -154,10 +154,22 @@ std::string ModelBuilder::numbered(const Twine &name) const {
       name.str(), [&](const tprt::LayerNumber &) { return layerNumber; });
 }
 
+std::string ModelBuilder::oldNameOf(const Twine &name) const {
+  std::string old = name.str();
+  for (auto [now, before] : config.layout.oldNames)
+    if (size_t at = old.find(now); at != std::string::npos)
+      old.replace(at, now.size(), before);
+  return old;
+}
+
 SmallVector<std::string> ModelBuilder::namesOf(const Twine &name) const {
   SmallVector<std::string> names;
   for (StringRef prefix : config.layout.prefixes)
     names.push_back(numbered(prefix + name));
+  std::string old = oldNameOf(name);
+  if (old != name.str())
+    for (StringRef prefix : config.layout.prefixes)
+      names.push_back(numbered(prefix + old));
   return names;
 }
 
@@ -239,13 +251,13 @@ Value ModelBuilder::norm(StringRef path, Value x, Value weight, Value bias,
   FloatAttr epsilon =
       builder.getF64FloatAttr(chosen.value_or(config.normEpsilon));
   NormKind kind = config.layout.norm;
-  if (kind == NormKind::Layer || kind == NormKind::LayerNoBias)
+  if (kind == NormKind::RMSOnePlus || kind == NormKind::LayerOnePlus)
+    weight = add(path, weight, splat(path, weight.getType(), 1));
+  if (kind != NormKind::RMS && kind != NormKind::RMSOnePlus)
     return nn::LayerNormOp::create(builder, loc, x.getType(),
                                    /*statistics=*/TypeRange{}, x, weight, bias,
                                    epsilon)
         .getResult();
-  if (kind == NormKind::RMSOnePlus)
-    weight = add(path, weight, splat(path, weight.getType(), 1));
   return nn::RMSNormOp::create(builder, loc, x.getType(), /*rstd=*/Type(), x,
                                weight, epsilon)
       .getResult();
@@ -263,9 +275,10 @@ Value ModelBuilder::embedding(StringRef path, Value ids, Value table,
 Value ModelBuilder::activation(StringRef path, Value x, Activation activation) {
   if (activation == Activation::SiLU)
     return nn::SiluOp::create(builder, at(path), x.getType(), x);
-  if (activation == Activation::ReLU) {
+  if (activation == Activation::ReLU || activation == Activation::ReLUSquared) {
     Value zero = splat(path, x.getType(), 0);
-    return arith::MaximumFOp::create(builder, at(path), x, zero);
+    Value y = arith::MaximumFOp::create(builder, at(path), x, zero);
+    return activation == Activation::ReLU ? y : mul(path, y, y);
   }
   auto kind = activation == Activation::GeluErf ? nn::GeluKind::Erf
                                                 : nn::GeluKind::Tanh;
@@ -338,10 +351,13 @@ Value ModelBuilder::addPositions(StringRef path, Value x, Value rows) {
       .getResult(0);
 }
 
-Value ModelBuilder::separatePairs(StringRef path, Value x) {
+Value ModelBuilder::separatePairs(StringRef path, Value x, int64_t size) {
   Location loc = at(path);
-  int64_t half = shapeOf(x).back() / 2;
-  Value pairs = splitLast(path, x, {half, 2});
+  int64_t whole = shapeOf(x).back();
+  if (size < whole)
+    return concat(path, separatePairs(path, slice(path, x, 3, 0, size), size),
+                  slice(path, x, 3, size, whole - size));
+  Value pairs = splitLast(path, x, {size / 2, 2});
   SmallVector<int64_t> shape(shapeOf(pairs));
   std::swap(shape[3], shape[4]);
   Value empty = tensor::EmptyOp::create(builder, loc, shape, elementType);
@@ -349,6 +365,15 @@ Value ModelBuilder::separatePairs(StringRef path, Value x) {
                                              ArrayRef<int64_t>{0, 1, 2, 4, 3})
                      ->getResult(0);
   return joinDims(path, halves, 3);
+}
+
+Value ModelBuilder::scalePositions(StringRef path, Value x, Value factors) {
+  Location loc = at(path);
+  Value empty = tensor::EmptyOp::create(builder, loc, shapeOf(x), elementType);
+  Value each = linalg::BroadcastOp::create(builder, loc, factors, empty,
+                                           ArrayRef<int64_t>{0, 2, 3})
+                   ->getResult(0);
+  return mul(path, x, each);
 }
 
 Value ModelBuilder::firstRows(StringRef path, Value table) {
@@ -428,7 +453,7 @@ Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
                               Value mask, Value bias, bool causal,
                               bool slides) {
   IntegerAttr window;
-  if (slides && *config.slidingWindow < seq)
+  if (slides && config.getReach() < seq)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
   SmallVector<int64_t> shape(shapeOf(q));
   shape.back() = shapeOf(v).back();

@@ -124,6 +124,9 @@ public:
   std::pair<mlir::Value, mlir::Value>
   rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies,
               double factor);
+  /// What queries at each position are multiplied by, [s], if the model's
+  /// rotation says so; else null.
+  mlir::Value queryFactors(llvm::StringRef path);
   /// Of causal models; a step writes keys and values into the layer's cache.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
                               mlir::Value k, mlir::Value v, mlir::Value bias,
@@ -132,8 +135,9 @@ public:
   mlir::Value keepTokens(llvm::StringRef path, mlir::Value values);
   /// The positions of hidden[b, s, h] whose logits are asked for.
   mlir::Value selectPositions(llvm::StringRef path, mlir::Value hidden);
-  NamedValues logits(llvm::StringRef path, mlir::Value hidden,
-                     mlir::Value head);
+  /// `bias` [vocabulary] may be null.
+  NamedValues logits(llvm::StringRef path, mlir::Value hidden, mlir::Value head,
+                     mlir::Value bias);
   /// The sum of the losses of all positions that have a target, and how many
   /// these are.
   NamedValues loss(llvm::StringRef path, mlir::Value logits);
@@ -153,6 +157,8 @@ public:
   /// The names that a part of the model may have, and its module's path: of
   /// the layer that is emitted, if it has `{i}`.
   llvm::SmallVector<std::string> namesOf(const llvm::Twine &name) const;
+  /// The name as older files have it; `name` itself if they have no other.
+  std::string oldNameOf(const llvm::Twine &name) const;
   std::string placeOf(const llvm::Twine &name) const;
   /// Whether the checkpoint has a tensor of that name.
   bool has(llvm::StringRef name) const { return checkpoint.find(name); }
@@ -228,9 +234,13 @@ public:
   /// `padding`; that is at row `padding`, and they are counted from the next.
   mlir::Value countedPositions(llvm::StringRef path, mlir::Value ids,
                                int64_t padding);
-  /// x[b, s, heads, d] with the even elements of each head before the odd
-  /// ones: scores do not depend on the order that queries and keys have.
-  mlir::Value separatePairs(llvm::StringRef path, mlir::Value x);
+  /// x[b, s, heads, d] with the even ones of each head's first `size` elements
+  /// before the odd ones: scores do not depend on the order that queries and
+  /// keys have.
+  mlir::Value separatePairs(llvm::StringRef path, mlir::Value x, int64_t size);
+  /// x[b, s, heads, d] times a factor for each position, factors[s].
+  mlir::Value scalePositions(llvm::StringRef path, mlir::Value x,
+                             mlir::Value factors);
   /// x[b, s, h] + rows[s, h].
   mlir::Value addPositions(llvm::StringRef path, mlir::Value x,
                            mlir::Value rows);
@@ -345,11 +355,11 @@ NamedValues buildModel(ModelBuilder &model, const SentenceModules &modules);
 /// (BuildBias.cpp).
 mlir::Value buildScoreBias(ModelBuilder &model);
 /// What attention reads beside queries, keys and values: cos and sin of
-/// rotation, the mask of an encoder, a bias of the scores; null if there is
-/// none.
+/// rotation, the mask of an encoder, a bias of the scores, a factor of queries
+/// for each position; null if there is none.
 struct AttentionInputs {
   std::pair<mlir::Value, mlir::Value> rotary;
-  mlir::Value mask, bias;
+  mlir::Value mask, bias, queryFactors;
 };
 /// One layer (BuildLayer.cpp).
 mlir::Value buildLayer(ModelBuilder &model, mlir::Value x, LayerKind kind,

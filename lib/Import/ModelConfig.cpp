@@ -70,8 +70,8 @@ static void readDtype(ObjectReader &reader, ModelConfig &config) {
                       << "; expected \"float32\", \"bfloat16\" or \"float16\"";
 }
 
-static void readActivation(ObjectReader &reader, StringRef key,
-                           StringRef fallback, ModelConfig &config) {
+Activation readActivation(ObjectReader &reader, StringRef key,
+                          StringRef fallback) {
   std::string name = reader.getString(key).value_or(fallback.str());
   auto activation = llvm::StringSwitch<std::optional<Activation>>(name)
                         .Cases({"silu", "swish"}, Activation::SiLU)
@@ -79,13 +79,14 @@ static void readActivation(ObjectReader &reader, StringRef key,
                         .Cases({"gelu_new", "gelu_pytorch_tanh", "gelu_fast"},
                                Activation::GeluTanh)
                         .Case("relu", Activation::ReLU)
+                        .Case("relu2", Activation::ReLUSquared)
                         .Default(std::nullopt);
-  if (activation)
-    config.activation = *activation;
-  else
+  if (!activation)
     reader.error(key) << "unsupported " << key << " " << quoted(name)
                       << "; expected \"silu\", \"gelu\", \"gelu_new\", "
-                         "\"gelu_pytorch_tanh\", \"gelu_fast\" or \"relu\"";
+                         "\"gelu_pytorch_tanh\", \"gelu_fast\", \"relu\" "
+                         "or \"relu2\"";
+  return activation.value_or(Activation::SiLU);
 }
 
 /// Heads of the same size for queries, keys and values.
@@ -148,7 +149,8 @@ static Head getHead(StringRef architecture) {
   if (architecture.ends_with("ForTokenClassification"))
     return Head::Token;
   if (architecture.ends_with("ForCausalLM") ||
-      architecture.ends_with("LMHeadModel"))
+      architecture.ends_with("LMHeadModel") ||
+      architecture.ends_with("ForConditionalGeneration"))
     return Head::NextToken;
   return Head::None;
 }
@@ -230,9 +232,14 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
       keys.normEpsilon.key.empty()
           ? keys.normEpsilon.value
           : reader.getPositive(keys.normEpsilon.key, keys.normEpsilon.value);
-  readActivation(reader, keys.activation.key, keys.activation.value, config);
+  config.activation =
+      readActivation(reader, keys.activation.key, keys.activation.value);
   if (!config.layout.tokenTypes.empty())
-    config.typeVocabSize = reader.getInt("type_vocab_size", 2, 1, maxSize);
+    config.typeVocabSize =
+        reader.getInt(keys.tokenTypes.key, keys.tokenTypes.value,
+                      keys.mayLackTokenTypes ? 0 : 1, maxSize);
+  if (config.typeVocabSize == 0)
+    config.layout.tokenTypes = "";
   readSettings(reader, keys, config);
   if (keys.isRotary) {
     readRope(reader, file, keys, config);
@@ -246,6 +253,10 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
     readLabels(reader, config);
   if (config.family->adjust)
     config.family->adjust(reader, config);
+  if (config.experts && config.activation == Activation::ReLUSquared)
+    reader.error(keys.activation.key)
+        << "unsupported " << reader.getPath(keys.activation.key)
+        << " \"relu2\" of experts";
 }
 
 SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
@@ -253,10 +264,11 @@ SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
   SmallVector<LayerKind> kinds(layers);
   for (auto [i, kind] : llvm::enumerate(kinds)) {
     // A window that is not shorter than the sequence is none.
-    kind.slides = slides[i] && *slidingWindow < length;
+    kind.slides = slides[i] && getReach() < length;
     kind.rotates = skipsRotation.empty() || !skipsRotation[i];
     kind.isLocal = slides[i] && localRope;
     kind.isDense = !isDense.empty() && isDense[i];
+    kind.skipsNorm = layout.skipsFirstNorm && i == 0;
     kind.quantization = quantizationOf.empty() ? 0 : quantizationOf[i];
   }
   auto getCount = [&](int64_t first, int64_t period) {
@@ -348,7 +360,8 @@ static const Family *readFamily(ObjectReader &reader, ModelConfig &config) {
         getFamilies(), diag,
         [&](const Family &s) { diag << quoted(s.modelType); }, ", ");
     for (const Composite &s : getComposites())
-      diag << ", " << quoted(s.modelType);
+      if (s.keysType.empty() || s.keysType == s.modelType)
+        diag << ", " << quoted(s.modelType);
     diag << "; tp_mlir.export takes any other PyTorch "
             "module (docs/Export.md)";
     return nullptr;
@@ -413,9 +426,18 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
   std::optional<json::Object> text = readText(whole, composite);
   if (!text)
     return std::nullopt;
-  ObjectReader reader(*file, *text, composite.text);
+  KnownKeys known(composite.keysType.empty() ? composite.modelType
+                                             : composite.keysType);
+  bool isFlat = !whole.has(composite.text);
+  ObjectReader reader(*file, *text, isFlat ? "" : composite.text);
   readConfig(reader, *file, config);
-  KnownKeys known(composite.modelType);
+  if (isFlat) {
+    if (reader.failed())
+      return std::nullopt;
+    reportIgnoredKeys(reader, known);
+    noteComposite(whole, composite, config.modelType);
+    return config;
+  }
   if (config.family)
     readCommonKeys(whole, *config.family, known);
   if (config.family && !config.quantization)
@@ -426,7 +448,7 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
   if (whole.failed())
     return std::nullopt;
   reportIgnoredKeys(whole, known);
-  noteComposite(whole, composite);
+  noteComposite(whole, composite, config.modelType);
   return config;
 }
 

@@ -35,7 +35,10 @@ namespace {
 /// The values of the rest of the file on which an object of rotation depends.
 struct RopeContext {
   const ConfigKeys &keys;
-  int64_t maxPositions;
+  /// DeepSeek's attention, which multiplies its scores by `mscale_all_dim`
+  /// whatever the type is.
+  bool isLatent;
+  int64_t headDim, maxPositions;
   /// The file's own `original_max_position_embeddings`, beside the object.
   std::optional<int64_t> original;
 
@@ -122,6 +125,34 @@ static void readLlama3(ObjectReader &reader, const RopeContext &context,
         << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
 }
 
+/// Alibaba's "ntk" (kexue.fm/archives/9706), fixed for all lengths: the base is
+/// multiplied, and all frequencies are divided so that the lowest is stretched
+/// by the factor.
+static void readNtk(ObjectReader &reader, const RopeContext &context,
+                    RopeConfig &rope) {
+  reader.require("mixed_b", nullptr, "mixed frequencies are not supported");
+  double factor = reader.getPositive("factor", std::nullopt);
+  if (factor <= 1)
+    return;
+  rope.kind = RopeConfig::Kind::Linear;
+  rope.theta *= factor;
+  rope.factor = std::pow(factor, 2 / double(context.headDim));
+}
+
+/// Hunyuan's "dynamic" rotation, whose base is stretched for all lengths.
+static void readAlpha(ObjectReader &reader, const RopeContext &context,
+                      RopeConfig &rope) {
+  rope.kind = RopeConfig::Kind::Default;
+  double alpha = reader.getPositive("alpha", std::nullopt);
+  double size = double(context.headDim);
+  if (context.headDim <= 2)
+    reader.error("alpha") << "expected " << reader.getPath("alpha")
+                          << " beside a head size of more than 2, got "
+                          << context.headDim;
+  else
+    rope.theta *= std::pow(alpha, size / (size - 2));
+}
+
 /// A factor for each frequency.
 static void checkFactors(ObjectReader &reader, const ModelConfig &config) {
   const RopeConfig &rope = config.rope;
@@ -147,7 +178,7 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
   std::string type = reader.getString(typeKey).value_or("default");
   // Phi-3 has two types, and older names of the second one.
   bool isPhi = context.keys.originalMaxPositions != 0;
-  if (type == "default") {
+  if (type == "default" || type == context.keys.plainRopeType) {
     rope.kind = Kind::Default;
   } else if (type == "longrope" || type == "su" || (isPhi && type == "yarn")) {
     readLongRope(reader, context, rope);
@@ -155,6 +186,11 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
     reader.error(typeKey) << "unsupported " << reader.getPath(typeKey) << " "
                           << quoted(type)
                           << "; expected \"default\" or \"longrope\"";
+  } else if (type == "dynamic" && context.keys.hasRopeAlpha &&
+             reader.has("alpha")) {
+    readAlpha(reader, context, rope);
+  } else if (type == "ntk" && context.keys.hasNtk) {
+    readNtk(reader, context, rope);
   } else if (type == "linear" || type == "dynamic") {
     // The second one stretches sequences beyond the model's limit alone.
     rope.kind = type == "linear" ? Kind::Linear : Kind::Dynamic;
@@ -170,8 +206,7 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
         << "; expected \"default\", \"linear\", \"dynamic\", \"llama3\", "
            "\"yarn\" or \"longrope\"";
   }
-  // DeepSeek's attention multiplies by it, whatever the type.
-  if (rope.kind != Kind::Default && rope.kind != Kind::Yarn)
+  if (context.isLatent && rope.kind != Kind::Default && rope.kind != Kind::Yarn)
     reader.require("mscale_all_dim", nullptr,
                    "scaled scores are supported with \"yarn\" alone");
 }
@@ -188,6 +223,13 @@ static void readRotaryPart(ObjectReader &reader, StringRef key, bool isKnown,
                       << " to be the rotated part of a head, at most 1, got "
                       << showJson(part);
   rope.rotaryPart = std::min(part, 1.0);
+}
+
+/// Llama 4's, of queries far behind the length of training.
+static void readQueryGrowth(ObjectReader &reader, const RopeContext &context,
+                            RopeConfig &rope) {
+  rope.queryGrowth = reader.getPositive("llama_4_scaling_beta", std::nullopt);
+  rope.originalMaxPositions = context.readOriginal(reader);
 }
 
 /// An object of rotation: today's `rope_parameters`, or `rope_scaling` as older
@@ -210,6 +252,11 @@ static RopeConfig readRopeObject(const json::Object &object, StringRef name,
   if (hasType)
     reader.ignore({"type"});
   readRopeScaling(reader, hasType ? "rope_type" : "type", context, rope);
+  // Text has the same position on all axes.
+  if (!context.keys.plainRopeType.empty())
+    reader.ignore({"mrope_section", "mrope_interleaved"});
+  if (context.keys.hasQueryGrowth)
+    readQueryGrowth(reader, context, rope);
   // An object in it is the rotation of some of the layers.
   reader.finish(
       [&](StringRef key) { return object.getObject(key) != nullptr; });
@@ -240,7 +287,8 @@ int64_t ModelConfig::getPositionLimit() const {
 
 void readRope(ObjectReader &reader, const JsonFile &file,
               const ConfigKeys &keys, ModelConfig &config) {
-  RopeContext context{keys, config.maxPositions, std::nullopt};
+  RopeContext context{keys, !config.layout.keyValueDown.empty(), config.headDim,
+                      config.maxPositions, std::nullopt};
   if (keys.originalMaxPositions)
     context.original = keys.originalMaxPositions;
   if (reader.has("original_max_position_embeddings"))
@@ -249,6 +297,10 @@ void readRope(ObjectReader &reader, const JsonFile &file,
 
   RopeConfig old;
   StringRef thetaKey = keys.ropeTheta.key, partKey = keys.rotaryPart.key;
+  if (thetaKey.empty()) {
+    config.rope.theta = keys.ropeTheta.value;
+    return;
+  }
   old.theta = reader.getPositive(thetaKey, keys.ropeTheta.value);
   old.rotaryPart = keys.rotaryPart.value;
   readRotaryPart(reader, partKey.empty() ? "partial_rotary_factor" : partKey,
@@ -258,10 +310,12 @@ void readRope(ObjectReader &reader, const JsonFile &file,
   if (hasScaling)
     old = readRopeObject(*scaling, "rope_scaling", file, context, old, reader);
   config.rope = old;
-  if (!keys.localTheta.key.empty()) {
+  if (keys.localTheta.value) {
     config.localRope.emplace();
     config.localRope->theta =
-        reader.getPositive(keys.localTheta.key, keys.localTheta.value);
+        keys.localTheta.key.empty()
+            ? keys.localTheta.value
+            : reader.getPositive(keys.localTheta.key, keys.localTheta.value);
   }
 
   const json::Object *parameters = reader.getObject("rope_parameters");
@@ -270,6 +324,11 @@ void readRope(ObjectReader &reader, const JsonFile &file,
        parameters->getObject("sliding_attention"))) {
     context.original = std::nullopt;
     readRopesByLayer(*parameters, file, context, reader, config);
+  } else if (parameters && config.localRope && !parameters->empty()) {
+    reader.error("rope_parameters")
+        << "expected rope_parameters to have an object \"full_attention\" and "
+           "one \"sliding_attention\", as layers with a window rotate by "
+           "frequencies of their own";
   } else if (parameters) {
     config.rope = readRopeObject(*parameters, "rope_parameters", file, context,
                                  old, reader);
@@ -293,15 +352,20 @@ static void readWindowedLayers(ObjectReader &reader, const ConfigKeys &keys,
   WindowedLayers windowed = keys.windowed;
   int64_t bound = 0, period = keys.windowPeriod.value;
   if (windowed == Later || windowed == EvenEarlier)
-    bound = reader.getInt("max_window_layers", 28, 0, maxLayers);
+    bound = reader.getInt(keys.windowBound.key, keys.windowBound.value, 0,
+                          maxLayers);
   else if (keys.hasWindowSwitch)
     reader.ignore({"max_window_layers"});
-  if (!keys.windowPeriod.key.empty())
-    period = reader.getInt(keys.windowPeriod.key, period, 1, maxLayers);
+  StringRef periodKey = keys.windowPeriod.key;
+  if (reader.has("layer_types"))
+    (void)reader.get(periodKey); // which nobody reads then
+  else if (!periodKey.empty())
+    period = reader.getInt(periodKey, period, 1, maxLayers);
   for (int64_t i = 0; hasWindow && i < config.numLayers; ++i)
     config.slides[i] = windowed == All || (windowed == Later && i >= bound) ||
                        (windowed == EvenEarlier && i % 2 == 0 && i < bound) ||
-                       (windowed == Periodic && (i + 1) % period != 0);
+                       (windowed == Periodic && (i + 1) % period != 0) ||
+                       (windowed == LaterInPeriod && i % period != 0);
 }
 
 /// What `layer_types` says. Where all layers have the window it is read by

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -153,6 +154,45 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
   return {op.getCos(), op.getSin()};
 }
 
+/// Computed in f32 and rounded to the model's type, as queries are then
+/// multiplied in that.
+Value ModelBuilder::queryFactors(StringRef path) {
+  double growth = config.rope.queryGrowth;
+  if (growth == 0)
+    return {};
+  Location loc = at(path);
+  int64_t length = config.rope.originalMaxPositions;
+  auto emitFactor = [&](OpBuilder &b, Location l, ValueRange args) {
+    Type i32 = b.getI32Type(), f32 = b.getF32Type();
+    auto number = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, l, b.getF32FloatAttr(float(value)));
+    };
+    Value position = args.front();
+    if (!step)
+      position = arith::IndexCastOp::create(b, l, i32,
+                                            linalg::IndexOp::create(b, l, 0));
+    Value divisor = arith::ConstantIntOp::create(b, l, length, 32);
+    Value lengths = arith::DivSIOp::create(b, l, position, divisor);
+    lengths = arith::SIToFPOp::create(b, l, f32, lengths);
+    Value log = math::LogOp::create(
+        b, l, arith::AddFOp::create(b, l, number(1), lengths));
+    Value factor = arith::AddFOp::create(
+        b, l, number(1), arith::MulFOp::create(b, l, number(growth), log));
+    if (!elementType.isF32())
+      factor = arith::TruncFOp::create(b, l, elementType, factor);
+    linalg::YieldOp::create(b, l, factor);
+  };
+  SmallVector<Value> inputs;
+  if (step)
+    inputs.push_back(step->positions);
+  SmallVector<AffineMap> maps(step ? 2 : 1, builder.getMultiDimIdentityMap(1));
+  Value empty = tensor::EmptyOp::create(builder, loc, {seq}, elementType);
+  return linalg::GenericOp::create(builder, loc, type({seq}), inputs, empty,
+                                   maps, {utils::IteratorType::parallel},
+                                   emitFactor)
+      .getResult(0);
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
@@ -266,18 +306,19 @@ Value ModelBuilder::selectPositions(StringRef path, Value hidden) {
   return lastLogits ? lastPosition(path, hidden, mask) : hidden;
 }
 
-NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head) {
+NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head,
+                                 Value bias) {
   auto finish = [&](Value logits) {
     return cap(path, scale(path, logits, config.logitScale), config.logitCap);
   };
   if (!step) {
-    Value all = finish(linear(path, hidden, head, Value()));
+    Value all = finish(linear(path, hidden, head, bias));
     return trains ? loss("loss", all) : NamedValues{{"logits", all}};
   }
   auto type = RankedTensorType::get({1, step->numRows, config.vocabSize},
                                     builder.getF32Type());
   Value logits =
-      nn::LinearOp::create(builder, at(path), type, hidden, head, Value());
+      nn::LinearOp::create(builder, at(path), type, hidden, head, bias);
   logits = finish(join(builder, at(path), logits, {{0, 1}, {2}}));
   NamedValues outputs{{"logits", logits}};
   outputs.append(chooseTokens(path, logits));

@@ -25,13 +25,14 @@ SmallVector<std::string> getTableNames(const ModelConfig &config) {
   return names;
 }
 
-SmallVector<std::string> getHeadNames(const ModelConfig &config) {
+SmallVector<std::string> getHeadNames(const ModelConfig &config,
+                                      StringRef part) {
   SmallVector<std::string> names;
   if (config.head == Head::NextToken)
     for (StringRef head : config.layout.heads)
-      names.push_back((head + ".weight").str());
+      names.push_back((head + "." + part).str());
   if (config.head == Head::MaskedToken)
-    names.push_back((config.layout.maskedDecoder + ".weight").str());
+    names.push_back((config.layout.maskedDecoder + "." + part).str());
   return names;
 }
 

@@ -19,10 +19,11 @@
 
 namespace tp {
 
-/// The names of the table of tokens, and those of a head over the vocabulary;
-/// none for a model without one.
+/// The names of the table of tokens, and those of a head over the vocabulary,
+/// of its weight or its bias; none for a model without one.
 llvm::SmallVector<std::string> getTableNames(const ModelConfig &config);
-llvm::SmallVector<std::string> getHeadNames(const ModelConfig &config);
+llvm::SmallVector<std::string> getHeadNames(const ModelConfig &config,
+                                            llvm::StringRef part = "weight");
 
 /// Makes `config.tieEmbeddings` what holds for this checkpoint, whose tensors
 /// are compared as `readType`, or what `untie` asks for. Warns where the files

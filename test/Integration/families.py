@@ -14,7 +14,7 @@ def heads(folder):
     """Of queries, and of keys and values."""
     config = json.loads((folder / "config.json").read_text())
     config |= config.get("text_config", {})
-    queries = next(config[key] for key in ("num_attention_heads", "n_heads", "n_head")
+    queries = next(config[key] for key in ("num_attention_heads", "n_heads", "n_head", "num_heads")
                    if key in config)
     keys = config.get("num_key_value_heads") or queries
     if config["model_type"] == "falcon":

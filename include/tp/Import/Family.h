@@ -18,6 +18,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
+#include <optional>
 
 namespace tp {
 
@@ -25,15 +26,20 @@ class JsonFile;
 struct ModelConfig;
 class ObjectReader;
 
-enum class Activation { SiLU, GeluErf, GeluTanh, ReLU };
+enum class Activation { SiLU, GeluErf, GeluTanh, ReLU, ReLUSquared };
 
 /// What is behind the layers, as the architecture's name says: nothing, the
 /// next token's logits, logits of the words that are masked, those of classes
 /// of the whole text, or of each token.
 enum class Head { None, NextToken, MaskedToken, Sequence, Token };
 
-/// RMSOnePlus multiplies by 1 + weight.
-enum class NormKind { RMS, RMSOnePlus, Layer, LayerNoBias };
+/// RMSOnePlus and LayerOnePlus multiply by 1 + weight.
+enum class NormKind { RMS, RMSOnePlus, Layer, LayerOnePlus, LayerNoBias };
+
+/// Whether the norm has a bias beside its weight.
+inline bool hasBias(NormKind kind) {
+  return kind == NormKind::Layer || kind == NormKind::LayerOnePlus;
+}
 
 /// How the rows of a projection of queries, keys and values are laid out: all
 /// queries, all keys, all values; or, for each KV head, its queries, key and
@@ -64,19 +70,27 @@ struct ModelLayout {
   /// T5's buckets of how far the key is from the query.
   llvm::StringRef relativeBias;
   llvm::StringRef finalNorm = "norm";
-  /// The names that an untied head may have.
+  /// The names that an untied head may have, and whether the head of a
+  /// language model has a bias, which is never tied.
   llvm::SmallVector<llvm::StringRef, 2> heads = {"lm_head"};
+  bool hasHeadBias = false;
+  /// Parts of names, and what older files have in their place.
+  llvm::SmallVector<std::pair<llvm::StringRef, llvm::StringRef>, 0> oldNames;
 
   // Heads of encoders, by their whole names. Of masked tokens: a linear layer,
-  // the activation (or GELU, whatever that is), a norm, the table of words (or
-  // a decoder), a bias.
+  // the activation (the model's, unless there is another), a norm, the table of
+  // words (or a decoder), a bias.
   llvm::StringRef maskedDense, maskedNorm, maskedDecoder, maskedBias;
-  bool maskedGelu = false;
+  std::optional<Activation> headActivation;
+  bool hasDenseBias = true, hasDecoderBias = true;
   /// Of the whole text: a linear layer of the first token, tanh or ReLU, and
   /// the classes.
   llvm::StringRef sequenceDense, sequenceClasses = "classifier";
   bool sequenceReLU = false;
   llvm::StringRef tokenClasses = "classifier";
+  /// Heads of classes begin with the linear layer, activation and norm of the
+  /// head of masked tokens, and a text's may be of the mean of its tokens.
+  bool sharesMaskedHead = false, poolsMean = false;
 
   // Of a layer, behind its path.
   llvm::StringRef attention = "self_attn";
@@ -90,6 +104,8 @@ struct ModelLayout {
   /// the head, where each has a tensor.
   llvm::StringRef queryNorm, keyNorm;
   bool normsAllHeads = false, normsHaveHeads = false;
+  /// Queries and keys are rotated before their norms, not after them.
+  bool rotatesBeforeNorms = false;
   /// Rotary pairs are neighbours instead of half a head apart.
   bool interleavedRotary = false;
 
@@ -104,8 +120,12 @@ struct ModelLayout {
   /// Without a gate the activation is that of `up`.
   llvm::StringRef gate = "mlp.gate_proj", up = "mlp.up_proj",
                   down = "mlp.down_proj";
-  /// The projection of both, gate first, if they are fused.
+  /// The projection of both, gate first, if they are fused; whether the one
+  /// beside two of their own has up first.
   llvm::StringRef gateUp;
+  bool isUpFirst = false;
+  /// Of the three only `down` has a bias, if there is any.
+  bool onlyDownHasBias = false;
 
   /// A mixture of experts: their stacks of matrices, gate and up perhaps as
   /// one, gate first. Layers without it have the feed-forward above. The name
@@ -121,6 +141,8 @@ struct ModelLayout {
                   attentionSumNorm;
   llvm::StringRef feedForwardNorm = "post_attention_layernorm",
                   feedForwardAddendNorm, feedForwardSumNorm;
+  /// The first layer has no norm before its attention.
+  bool skipsFirstNorm = false;
   /// Both parts read the layer's input (the second one the first one's norm,
   /// unless it has its own), and what they add is added at once.
   bool isParallel = false;
@@ -144,9 +166,10 @@ struct Setting {
 /// `layer_types` may say otherwise.
 enum class WindowedLayers {
   All,
-  Later,       ///< from `max_window_layers` on
-  EvenEarlier, ///< the first, the third, ... of those before it
-  Periodic,    ///< all but the last of each period
+  Later,         ///< from `max_window_layers` on
+  EvenEarlier,   ///< the first, the third, ... of those before it
+  Periodic,      ///< all but the last of each period
+  LaterInPeriod, ///< all but the first of each period
 };
 
 /// Where a family's config.json says what.
@@ -163,6 +186,9 @@ struct ConfigKeys {
   /// Value 0: the hidden size divided by the heads.
   Setting<int64_t> headDim = {"head_dim", 0};
   Setting<int64_t> maxPositions = {"max_position_embeddings", 2048};
+  /// Token types of an encoder, if it has any; whether it may have none.
+  Setting<int64_t> tokenTypes = {"type_vocab_size", 2};
+  bool mayLackTokenTypes = false;
   Setting<double> normEpsilon = {"rms_norm_eps", 1e-6};
   Setting<llvm::StringRef> activation = {"hidden_act", "silu"};
 
@@ -181,6 +207,14 @@ struct ConfigKeys {
   Setting<double> ropeTheta = {"rope_theta", 10000};
   Setting<double> rotaryPart = {"", 1};
   Setting<double> localTheta = {"", 0};
+  /// Another name that old files have for the rope type "default".
+  llvm::StringRef plainRopeType;
+  /// `alpha` of a "dynamic" rotation stretches the base for all lengths alike.
+  bool hasRopeAlpha = false;
+  /// The rope type "ntk" of Alibaba's encoders.
+  bool hasNtk = false;
+  /// Queries grow with their positions: `llama_4_scaling_beta`.
+  bool hasQueryGrowth = false;
   /// The length of training where `original_max_position_embeddings` is
   /// missing beside the object of rotation, whatever that says; 0: it counts.
   int64_t originalMaxPositions = 0;
@@ -191,7 +225,8 @@ struct ConfigKeys {
   Setting<int64_t> window = {"", 0};
   bool hasWindowSwitch = false;
   WindowedLayers windowed = WindowedLayers::All;
-  Setting<int64_t> windowPeriod = {"", 0};
+  Setting<int64_t> windowPeriod = {"", 0},
+                   windowBound = {"max_window_layers", 28};
 
   /// Factors of embeddings, of what a part adds to the residual stream, of the
   /// scores (value 0: 1 / sqrt of the head's size) and of the logits.
@@ -231,10 +266,20 @@ llvm::ArrayRef<Family> getFamilies();
 /// the families, whose tensors have other prefixes here.
 struct Composite {
   llvm::StringRef modelType;
+  /// The model_type by which `transformers` knows the keys of the whole; empty:
+  /// that one.
+  llvm::StringRef keysType;
   llvm::SmallVector<llvm::StringRef, 1> architectures;
-  /// The object, the family that it may be of, and numbers that it leaves out.
-  llvm::StringRef text = "text_config", textType;
+  /// The object, the families that it may be of (the first one where it does
+  /// not say), and numbers that it leaves out.
+  llvm::StringRef text = "text_config";
+  llvm::SmallVector<llvm::StringRef, 2> textTypes;
   llvm::SmallVector<std::pair<llvm::StringRef, int64_t>, 6> defaults;
+  /// In old files what is of the text stands with the whole.
+  bool mayBeFlat = false;
+  /// The head is the table where neither the whole nor the text says; or where
+  /// the text says so, whatever the whole does.
+  bool tiesEmbeddings = true, mayTieInText = false;
   /// As of ModelLayout: as files have had them, and as models are loaded.
   llvm::SmallVector<llvm::StringRef, 2> prefixes = {"language_model.model.",
                                                     "model.language_model."};

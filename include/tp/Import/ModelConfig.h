@@ -52,12 +52,19 @@ struct RopeConfig {
   llvm::SmallVector<float> shortFactors, longFactors;
   double attentionFactor = 1; ///< Yarn, Long: of cosines and sines.
   double rotaryPart = 1;      ///< Of each head.
+  /// How many elements of each head are rotated, in files that say so; 0: the
+  /// part above.
+  int64_t rotaryDim = 0;
+  /// Queries at position p are multiplied by
+  /// 1 + queryGrowth * log(1 + floor(p / originalMaxPositions)).
+  double queryGrowth = 0;
 
   bool operator==(const RopeConfig &) const = default;
 
   /// How many elements of a head of so many are rotated: the first ones.
   int64_t getRotaryDim(int64_t headDim) const {
-    return static_cast<int64_t>(double(headDim) * rotaryPart);
+    return rotaryDim ? rotaryDim
+                     : static_cast<int64_t>(double(headDim) * rotaryPart);
   }
   /// Half as many angles per position as elements are rotated, highest
   /// frequency first, computed step by step in f32 as `transformers` does, so
@@ -75,11 +82,12 @@ struct RopeConfig {
 
 /// What the layers of one model differ in.
 struct LayerKind {
-  bool slides = false;  ///< It has the model's window.
-  bool rotates = true;  ///< If the model does at all.
-  bool isLocal = false; ///< It rotates by the frequencies of local layers.
-  bool isDense = false; ///< It has no experts, where others do.
-  int quantization = 0; ///< Layers with one number are quantised alike.
+  bool slides = false;    ///< It has the model's window.
+  bool rotates = true;    ///< If the model does at all.
+  bool isLocal = false;   ///< It rotates by the frequencies of local layers.
+  bool isDense = false;   ///< It has no experts, where others do.
+  bool skipsNorm = false; ///< It has no norm before attention.
+  int quantization = 0;   ///< Layers with one number are quantised alike.
   bool operator==(const LayerKind &) const = default;
 };
 
@@ -188,9 +196,15 @@ struct ModelConfig {
   std::optional<int64_t> paddingRow;
   std::string paddingProblem;
 
-  /// Keys farther back than this many positions (the query's own included) are
-  /// not attended to, in the layers for which `slides` is true.
+  /// Keys farther back than this many positions (the query's own included; of
+  /// an encoder: farther than half as many in either direction) are not
+  /// attended to, in the layers for which `slides` is true.
   std::optional<int64_t> slidingWindow;
+  /// How many positions, its own included, a query of a layer with a window
+  /// sees in a direction.
+  int64_t getReach() const {
+    return layout.isEncoder ? *slidingWindow / 2 + 1 : *slidingWindow;
+  }
   llvm::SmallVector<bool> slides;
   /// The layers that do not rotate, where some do.
   llvm::SmallVector<bool> skipsRotation;
@@ -207,6 +221,11 @@ struct ModelConfig {
   /// The type of the checkpoint's tensors, if the file says.
   std::optional<FloatKind> dtype;
 };
+
+/// The activation that `key` names, or `fallback`. An error if there is none of
+/// that name.
+Activation readActivation(ObjectReader &reader, llvm::StringRef key,
+                          llvm::StringRef fallback);
 
 /// Reads DIR/config.json. Emits every error it finds, at the key.
 std::optional<ModelConfig> readModelConfig(mlir::MLIRContext *context,

@@ -36,8 +36,20 @@ EXCEPTIONS = {
     "gpt2": "reorder_and_upcast_attn", "bloom": "slow_but_exact",
     "mpt": "emb_pdrop embedding_fraction init_device learned_pos_emb no_bias", "opt": "layerdrop",
     "distilbert": "dropout qa_dropout seq_classif_dropout sinusoidal_pos_embds",
-    "gemma3_text": "_sliding_window_pattern",
+    "gemma3_text": "_sliding_window_pattern", "hunyuan_v1_dense": "eod_token_id", "mimo": "sliding_window",
+    "qwen2_5_vl_text": "sliding_window", "qwen2_vl_text": "sliding_window", "modernbert": "cls_token_id deterministic_flash_attn embedding_dropout "
+    "initializer_cutoff_factor mlp_dropout sparse_pred_ignore_index sparse_prediction",
+    "mistral3": "vision_config image_token_id image_token_index multimodal_projector_bias projector_hidden_act "
+    "spatial_merge_size vision_feature_layer",
+    "qwen2_5_vl": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
+    "qwen2_vl": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
+    "qwen3_vl": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
     "gemma3": "vision_config boi_token_index eoi_token_index image_token_index mm_tokens_per_image"}
+
+
+# Families without a checkpoint of their own, and those whose form they have.
+LIKE = {"mimo": "qwen2", "new": "gte", "ministral": "ministral3", "internlm3": "llama", "helium": "ernie4_5",
+        "arcee": "llama", "qwen2_vl": "qwen2_5_vl", "qwen2_vl_text": "qwen2_5_vl_text", "camembert": "roberta"}
 
 
 def read_rows():
@@ -61,6 +73,12 @@ def read_examples():
     for path in sorted((args.source / "test").glob("f*/*/config.json")):
         config = json.loads(path.read_text())
         found.setdefault(config.get("model_type"), config)
+        if "text_config" in config:
+            found.setdefault(config["text_config"]["model_type"], config["text_config"])
+    for model_type, other in LIKE.items():
+        found[model_type] = found[other] | {"model_type": model_type, "architectures": None}
+        if text := found[model_type].get("text_config"):
+            found[model_type]["text_config"] = text | {"model_type": f"{model_type}_text"}
     return found
 
 
