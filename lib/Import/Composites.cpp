@@ -47,7 +47,33 @@ ArrayRef<Composite> getComposites() {
                     {"num_key_value_heads", 4}},
        .keys = {"vision_config", "mm_tokens_per_image", "image_token_index",
                 "boi_token_index", "eoi_token_index"},
-       .adjust = adjustGemma3}};
+       .adjust = adjustGemma3},
+      {.modelType = "qwen3_vl_moe",
+       .architectures = {"Qwen3VLMoeForConditionalGeneration"},
+       .textType = "qwen3_vl_moe_text",
+       .defaults = {{"vocab_size", 151936},
+                    {"hidden_size", 2048},
+                    {"intermediate_size", 5632},
+                    {"num_hidden_layers", 24},
+                    {"num_attention_heads", 16},
+                    {"num_key_value_heads", 16},
+                    {"moe_intermediate_size", 1408},
+                    {"num_experts_per_tok", 4}},
+       .prefixes = {"model.language_model."},
+       .heads = {"lm_head"},
+       .keys = {"vision_config", "image_token_id", "video_token_id",
+                "vision_start_token_id", "vision_end_token_id"},
+       .ignored = {"model.visual.*"}},
+      {.modelType = "kimi_k25",
+       .architectures = {"KimiK25ForConditionalGeneration",
+                         "Kimi_K25ForConditionalGeneration"},
+       .textType = "kimi_k2",
+       .otherTextType = "deepseek_v3",
+       .keys = {"vision_config", "image_token_id", "video_token_id",
+                "vision_start_token_id", "vision_end_token_id",
+                "projection_hidden_size", "projection_layer_norm_eps"},
+       .ignored = {"vision_tower.*", "mm_projector.*", "model.vision_tower.*",
+                   "model.mm_projector.*"}}};
   return table;
 }
 
@@ -79,7 +105,8 @@ std::optional<json::Object> readText(ObjectReader &whole,
     return value && value->kind() != json::Value::Null ? value : nullptr;
   };
   const json::Value *type = getValue("model_type");
-  if (type && *type != json::Value(composite.textType)) {
+  if (type && *type != json::Value(composite.textType) &&
+      *type != json::Value(composite.otherTextType)) {
     whole.error(composite.text)
         << "unsupported " << composite.text << ".model_type " << showJson(*type)
         << " of model_type " << quoted(composite.modelType) << "; expected "

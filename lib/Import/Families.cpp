@@ -653,7 +653,14 @@ ArrayRef<Family> getFamilies() {
                                  getRoberta("roberta", "Roberta"),
                                  getRoberta("xlm-roberta", "XLMRoberta"),
                                  getDistilBert(),
-                                 getMPNet()};
+                                 getMPNet(),
+                                 getOlmoe(),
+                                 getKimiK2(),
+                                 getGlm4Moe(),
+                                 getGlm4MoeLite(),
+                                 getQwen3VLMoeText(),
+                                 getMiniMaxM2(),
+                                 getErnieMoe()};
   return table;
 }
 

@@ -119,6 +119,12 @@ static SmallVector<std::string> getIgnored(const ModelConfig &config,
   if (config.head == Head::None && !config.layout.isEncoder)
     for (StringRef head : config.layout.heads)
       patterns.push_back((head + ".weight").str());
+  // Of a feed-forward without width.
+  if (config.experts && !config.experts->sharedWidth)
+    for (StringRef name : {config.layout.sharedGate, config.layout.sharedUp,
+                           config.layout.sharedDown})
+      if (!name.empty())
+        patterns.push_back(("*." + name + ".weight").str());
   for (int64_t i = layers; i < config.numLayers + config.numExtraLayers; ++i)
     for (StringRef prefix : config.layout.prefixes)
       patterns.push_back(instantiate((prefix + config.layout.layer).str(), i) +

@@ -148,7 +148,8 @@ static Head getHead(StringRef architecture) {
   if (architecture.ends_with("ForTokenClassification"))
     return Head::Token;
   if (architecture.ends_with("ForCausalLM") ||
-      architecture.ends_with("LMHeadModel"))
+      architecture.ends_with("LMHeadModel") ||
+      architecture.ends_with("ForConditionalGeneration"))
     return Head::NextToken;
   return Head::None;
 }

@@ -111,7 +111,15 @@ struct ModelLayout {
   /// one, gate first. Layers without it have the feed-forward above. The name
   /// of the bias of the choice is whole.
   llvm::StringRef router, routerBias;
+  /// The bias of the choice is a row, [1, experts].
+  bool routerBiasIsRow = false;
   llvm::StringRef expertGate, expertUp, expertDown, expertGateUp;
+  /// Files hold the matrices of all experts as `gate_up_proj` [experts, inputs,
+  /// outputs of gate and up] and `down_proj` [experts, inputs, outputs] beside
+  /// the experts' paths.
+  bool expertsAreStacks = false;
+  /// Stacks may also be [experts, outputs, inputs], as models are loaded.
+  bool stacksMayBeSwapped = false;
   /// What all tokens use beside it, if the config has a width for it, times the
   /// sigmoid of a gate, if there is one.
   llvm::StringRef sharedGate, sharedUp, sharedDown, sharedExpertGate;
@@ -231,9 +239,11 @@ llvm::ArrayRef<Family> getFamilies();
 /// the families, whose tensors have other prefixes here.
 struct Composite {
   llvm::StringRef modelType;
-  llvm::SmallVector<llvm::StringRef, 1> architectures;
+  llvm::SmallVector<llvm::StringRef, 2> architectures;
   /// The object, the family that it may be of, and numbers that it leaves out.
   llvm::StringRef text = "text_config", textType;
+  /// Another name that files have for the same family; empty: none.
+  llvm::StringRef otherTextType = {};
   llvm::SmallVector<std::pair<llvm::StringRef, int64_t>, 6> defaults;
   /// As of ModelLayout: as files have had them, and as models are loaded.
   llvm::SmallVector<llvm::StringRef, 2> prefixes = {"language_model.model.",
