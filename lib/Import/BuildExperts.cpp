@@ -47,7 +47,9 @@ struct ExpertsBuilder {
   OpBuilder &b = m.builder;
 
   std::string at(StringRef part) const { return (layer + "." + part).str(); }
-  UnitAttr flag(bool isSet) const { return isSet ? b.getUnitAttr() : UnitAttr(); }
+  UnitAttr flag(bool isSet) const {
+    return isSet ? b.getUnitAttr() : UnitAttr();
+  }
   FloatAttr number(double value) const { return b.getF64FloatAttr(value); }
   /// The name of a tensor of all experts, beside their paths.
   std::string stackOf(StringRef name, StringRef stack) const {
@@ -73,7 +75,8 @@ Value ExpertsBuilder::route(Value x) const {
       m.parameter(m.namesOf(path + ".weight"), {e.count, c.hiddenSize});
   Location loc = m.at(place);
   Value logits =
-      nn::LinearOp::create(b, loc, type, x, weight, /*bias=*/Value()), choiceBias;
+            nn::LinearOp::create(b, loc, type, x, weight, /*bias=*/Value()),
+        choiceBias;
   if (!layout.routerBias.empty()) {
     SmallVector<int64_t> shape(layout.routerBiasIsRow ? 1 : 0, 1);
     shape.push_back(e.count);
@@ -124,9 +127,8 @@ Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
       {m.namesOf(at(name) + ".weight"), std::nullopt}};
   SmallVector<int64_t> shape{e.count, outputs, inputs};
   if (part >= 0 && !layout.expertGateUp.empty()) {
-    ParameterBox box{{e.count, 2 * outputs, inputs},
-                     {0, part * outputs, 0},
-                     {0, 1, 2}};
+    ParameterBox box{
+        {e.count, 2 * outputs, inputs}, {0, part * outputs, 0}, {0, 1, 2}};
     spellings = {{m.namesOf(at(layout.expertGateUp) + ".weight"), box}};
   } else if (name.contains(".{e}")) {
     spellings.push_back(spellStack(name, stack, outputs, inputs, part));
