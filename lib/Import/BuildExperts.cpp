@@ -38,63 +38,124 @@ static StringRef getName(Activation activation) {
   llvm_unreachable("unknown activation");
 }
 
-Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
+namespace {
+/// Builds the experts of the layer at `layer`.
+struct ExpertsBuilder {
+  ModelBuilder &m;
+  StringRef layer;
   const ModelConfig &c = m.config;
-  const ModelLayout &layout = c.layout;
-  const ExpertsConfig &e = *c.experts;
+  const ModelLayout &layout = m.config.layout;
+  const ExpertsConfig &e = *m.config.experts;
   OpBuilder &b = m.builder;
-  auto at = [&](StringRef part) { return (layer + "." + part).str(); };
-  auto weight = [&](StringRef part, ArrayRef<int64_t> shape) {
-    return m.parameter(m.namesOf(at(part) + ".weight"), shape);
-  };
+
+  std::string at(StringRef part) const { return (layer + "." + part).str(); }
+  UnitAttr flag(bool isSet) const {
+    return isSet ? b.getUnitAttr() : UnitAttr();
+  }
+  FloatAttr number(double value) const { return b.getF64FloatAttr(value); }
+  /// The name of a tensor of all experts, beside their paths.
+  std::string stackOf(StringRef name, StringRef stack) const {
+    return at(name.split(".{e}").first) + "." + stack.str();
+  }
+
+  Value route(Value x) const;
+  Spelling spellStack(StringRef name, StringRef stack, int64_t outputs,
+                      int64_t inputs, int64_t part) const;
+  Value matrix(StringRef name, StringRef stack, int64_t outputs, int64_t inputs,
+               int64_t part = -1) const;
+  Value build(Value x) const;
+};
+} // namespace
+
+/// How much each token uses each expert.
+Value ExpertsBuilder::route(Value x) const {
   SmallVector<int64_t> shape(ModelBuilder::shapeOf(x));
   shape.back() = e.count;
   auto type = RankedTensorType::get(shape, b.getF32Type());
-  Location router = m.at(m.placeOf(at(layout.router)));
-  Value logits = nn::LinearOp::create(
-      b, router, type, x, weight(layout.router, {e.count, c.hiddenSize}),
-      /*bias=*/Value());
-  Value bias;
-  if (!layout.routerBias.empty())
-    bias = m.parameter(m.namesOf(at(layout.routerBias)), {e.count},
-                       /*box=*/nullptr, b.getF32Type());
-  auto flag = [&](bool isSet) { return isSet ? b.getUnitAttr() : UnitAttr(); };
+  std::string path = at(layout.router), place = m.placeOf(path);
+  Value weight =
+      m.parameter(m.namesOf(path + ".weight"), {e.count, c.hiddenSize});
+  Location loc = m.at(place);
+  Value logits =
+            nn::LinearOp::create(b, loc, type, x, weight, /*bias=*/Value()),
+        choiceBias;
+  if (!layout.routerBias.empty()) {
+    SmallVector<int64_t> shape(layout.routerBiasIsRow ? 1 : 0, 1);
+    shape.push_back(e.count);
+    choiceBias = m.parameter(m.namesOf(at(layout.routerBias)), shape,
+                             /*box=*/nullptr, b.getF32Type());
+    if (layout.routerBiasIsRow)
+      choiceBias = tensor::CollapseShapeOp::create(
+          b, loc, choiceBias, SmallVector<ReassociationIndices>{{0, 1}});
+  }
   Value routing = nn::RouterOp::create(
-      b, router, type, logits, bias, b.getI64IntegerAttr(e.perToken),
-      flag(e.sigmoid), flag(e.normalizes), b.getF64FloatAttr(e.scale),
+      b, loc, type, logits, choiceBias, b.getI64IntegerAttr(e.perToken),
+      flag(e.sigmoid), flag(e.normalizes), number(e.scale),
       b.getI64IntegerAttr(e.groups), b.getI64IntegerAttr(e.topGroups),
       b.getI64IntegerAttr(e.groupBest));
-  routing = m.keepTokens(m.placeOf(at(layout.router)), routing);
+  return m.keepTokens(place, routing);
+}
 
-  // Checkpoints may have a tensor for each expert, or those of all as one.
-  auto matrix = [&](StringRef name, StringRef stackName,
-                    ArrayRef<int64_t> shape, const ParameterBox *box) {
-    SmallVector<Spelling, 2> spellings{
-        {m.namesOf(at(name) + ".weight"), std::nullopt}};
-    auto [stack, own] = name.split(".{e}");
-    if (!own.empty())
-      spellings.push_back({m.namesOf(at(stack) + "." + stackName), {}});
-    if (box)
-      spellings.back().box = *box;
-    return m.weight(spellings, shape);
-  };
-  auto inner = [&](StringRef name, int64_t offset) {
+/// A stack of all experts' matrices, or part 0 (gate) or 1 (up) of one of both.
+Spelling ExpertsBuilder::spellStack(StringRef name, StringRef stack,
+                                    int64_t outputs, int64_t inputs,
+                                    int64_t part) const {
+  Spelling spelling{m.namesOf(stackOf(name, stack)), std::nullopt};
+  int64_t total = part < 0 ? outputs : 2 * outputs;
+  bool isSwapped = !layout.expertsAreStacks;
+  for (const std::string &one : spelling.names) {
+    const CheckpointTensor *tensor =
+        layout.stacksMayBeSwapped ? m.find(one, {}) : nullptr;
+    isSwapped |= tensor && ArrayRef(tensor->shape) ==
+                               ArrayRef<int64_t>{e.count, total, inputs};
+  }
+  if (isSwapped && part < 0)
+    return spelling;
+  size_t rows = isSwapped ? 1 : 2;
+  ParameterBox box{{e.count, inputs, total}, {0, 0, 0}, {0, 2, 1}};
+  if (isSwapped)
+    box = {{e.count, total, inputs}, {0, 0, 0}, {0, 1, 2}};
+  if (part > 0)
+    box.offsets[rows] = outputs;
+  spelling.box = box;
+  return spelling;
+}
+
+/// The matrices [experts, outputs, inputs]: a checkpoint may have a tensor for
+/// each expert, or those of all as one. `stack` is the latter's name.
+Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
+                             int64_t inputs, int64_t part) const {
+  SmallVector<Spelling, 2> spellings{
+      {m.namesOf(at(name) + ".weight"), std::nullopt}};
+  SmallVector<int64_t> shape{e.count, outputs, inputs};
+  if (part >= 0 && !layout.expertGateUp.empty()) {
     ParameterBox box{
-        {e.count, 2 * e.width, c.hiddenSize}, {0, offset, 0}, {0, 1, 2}};
-    bool isFused = !layout.expertGateUp.empty();
-    return matrix(isFused ? layout.expertGateUp : name, "gate_up_proj",
-                  {e.count, e.width, c.hiddenSize}, &box);
-  };
-  Value gate = inner(layout.expertGate, 0),
-        up = inner(layout.expertUp, e.width);
-  Value down = matrix(layout.expertDown, "down_proj",
-                      {e.count, c.hiddenSize, e.width}, nullptr);
+        {e.count, 2 * outputs, inputs}, {0, part * outputs, 0}, {0, 1, 2}};
+    spellings = {{m.namesOf(at(layout.expertGateUp) + ".weight"), box}};
+  } else if (name.contains(".{e}")) {
+    spellings.push_back(spellStack(name, stack, outputs, inputs, part));
+  }
+  if (layout.expertsAreStacks)
+    std::swap(spellings[0], spellings[1]);
+  return m.weight(spellings, shape);
+}
+
+Value ExpertsBuilder::build(Value x) const {
+  Value routing = route(x);
+  int64_t hidden = c.hiddenSize;
+  Value gate = matrix(layout.expertGate, "gate_up_proj", e.width, hidden, 0);
+  Value up = matrix(layout.expertUp, "gate_up_proj", e.width, hidden, 1);
+  Value down = matrix(layout.expertDown, "down_proj", hidden, e.width);
   return nn::ExpertsOp::create(
       b, m.at(m.placeOf(at(layout.feedForward) + ".experts")), x.getType(), x,
       routing, gate, up, down, /*inside=*/Value(),
       b.getStringAttr(getName(c.activation)),
-      b.getF64FloatAttr(double(e.perToken) / double(e.count)),
+      number(double(e.perToken) / double(e.count)),
       b.getI64IntegerAttr(e.perToken));
+}
+
+Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
+  return ExpertsBuilder{m, layer}.build(x);
 }
 
 /// x[b, s, h] times 1 / (1 + exp(-logit[b, s])).

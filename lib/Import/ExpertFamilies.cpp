@@ -33,9 +33,10 @@ static double getNumber(ObjectReader &reader, llvm::StringRef key,
 }
 
 static void readExperts(ObjectReader &reader, ModelConfig &config,
-                        llvm::StringRef countKey) {
+                        llvm::StringRef countKey,
+                        std::optional<int64_t> count = std::nullopt) {
   ExpertsConfig experts;
-  experts.count = reader.getInt(countKey, std::nullopt, 1, maxExperts);
+  experts.count = reader.getInt(countKey, count, 1, maxExperts);
   experts.perToken = reader.getInt("num_experts_per_tok", std::nullopt, 1,
                                    std::max<int64_t>(1, experts.count));
   experts.width = config.intermediateSize;
@@ -71,18 +72,54 @@ static void readDenseLayers(ObjectReader &reader, ModelConfig &config) {
   }
 }
 
-static void adjustQwen(ObjectReader &reader, ModelConfig &config) {
+static void readQwenExperts(ObjectReader &reader, ModelConfig &config,
+                            std::optional<int64_t> count = std::nullopt) {
   // Newer files say it as others do.
   readExperts(reader, config,
               reader.has("num_local_experts") ? "num_local_experts"
-                                              : "num_experts");
+                                              : "num_experts",
+              count);
   config.experts->width =
       reader.getInt("moe_intermediate_size", std::nullopt, 1, maxWidth);
+  readDenseLayers(reader, config);
+}
+
+static void adjustQwen(ObjectReader &reader, ModelConfig &config) {
+  readQwenExperts(reader, config);
   config.experts->normalizes = reader.getBool("norm_topk_prob", false);
   if (!config.layout.sharedExpertGate.empty())
     config.experts->sharedWidth = reader.getInt(
         "shared_expert_intermediate_size", std::nullopt, 1, maxWidth);
-  readDenseLayers(reader, config);
+}
+
+/// The text of a whole may leave the number out.
+static void adjustQwenVL(ObjectReader &reader, ModelConfig &config) {
+  readQwenExperts(reader, config, 60);
+}
+
+static void adjustOlmoe(ObjectReader &reader, ModelConfig &config) {
+  readExperts(reader, config, "num_experts");
+  config.experts->normalizes = reader.getBool("norm_topk_prob", false);
+  reader.require("clip_qkv", nullptr,
+                 "queries, keys and values within bounds are not supported");
+}
+
+/// The released files say how many elements of a head are rotated.
+static void adjustMiniMax(ObjectReader &reader, ModelConfig &config) {
+  readExperts(reader, config, "num_local_experts");
+  config.experts->sigmoid = true;
+  if (!reader.has("rotary_dim"))
+    return;
+  int64_t size = reader.getInt("rotary_dim", std::nullopt, 2,
+                               std::max<int64_t>(2, config.headDim));
+  if (reader.failed())
+    return;
+  if (size % 2 != 0)
+    reader.error("rotary_dim")
+        << "expected rotary_dim to be even, got " << size;
+  // Whoever writes both means the other one.
+  if (config.rope.rotaryPart == 1 && !reader.has("partial_rotary_factor"))
+    config.rope.rotaryPart = double(size) / double(config.headDim);
 }
 
 static void adjustGranite(ObjectReader &reader, ModelConfig &config) {
@@ -139,6 +176,58 @@ Family getQwen3Moe() {
                    .window = {"sliding_window", 4096},
                    .hasWindowSwitch = true},
           .adjust = adjustQwen};
+}
+
+Family getOlmoe() {
+  return {.modelType = "olmoe",
+          .architectures = {"OlmoeForCausalLM"},
+          .layout = {.queryNorm = "self_attn.q_norm",
+                     .keyNorm = "self_attn.k_norm",
+                     .normsAllHeads = true,
+                     .router = "mlp.gate",
+                     .expertGate = "mlp.experts.{e}.gate_proj",
+                     .expertUp = "mlp.experts.{e}.up_proj",
+                     .expertDown = "mlp.experts.{e}.down_proj"},
+          .keys = {.needsKVHeads = false,
+                   .maxPositions = {"max_position_embeddings", 4096},
+                   .normEpsilon = {"rms_norm_eps", 1e-5},
+                   .queryKeyValueBias = {"attention_bias", false},
+                   .outputBias = {"attention_bias", false},
+                   .paddingRow = {"pad_token_id", 1}},
+          .adjust = adjustOlmoe};
+}
+
+/// The text of Qwen3-VL-MoE. Its rotation has an axis for each of time, height
+/// and width, which are the same number for text.
+Family getQwen3VLMoeText() {
+  Family family = getQwen3Moe();
+  family.modelType = "qwen3_vl_moe_text";
+  family.architectures = {"Qwen3VLMoeForConditionalGeneration"};
+  family.layout.expertsAreStacks = family.layout.stacksMayBeSwapped = true;
+  family.keys.maxPositions = {"max_position_embeddings", 128000};
+  family.keys.ropeTheta = {"rope_theta", 500000};
+  family.keys.window = {"", 0};
+  family.keys.hasWindowSwitch = false;
+  family.adjust = adjustQwenVL;
+  return family;
+}
+
+Family getMiniMaxM2() {
+  Family family = getMixtral();
+  family.modelType = "minimax_m2";
+  family.architectures = {"MiniMaxM2ForCausalLM"};
+  family.layout.queryNorm = "self_attn.q_norm";
+  family.layout.keyNorm = "self_attn.k_norm";
+  family.layout.normsAllHeads = true;
+  family.layout.routerBias = "block_sparse_moe.e_score_correction_bias";
+  family.keys.headDim = {"head_dim", 128};
+  family.keys.maxPositions = {"max_position_embeddings", 196608};
+  family.keys.normEpsilon = {"rms_norm_eps", 1e-6};
+  family.keys.ropeTheta = {"rope_theta", 5e6};
+  family.keys.rotaryPart = {"partial_rotary_factor", 1};
+  family.keys.window = {"", 0};
+  family.adjust = adjustMiniMax;
+  return family;
 }
 
 Family getGraniteMoe() {

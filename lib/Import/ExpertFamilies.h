@@ -11,6 +11,7 @@
 #define TP_LIB_IMPORT_EXPERTFAMILIES_H
 
 #include "tp/Import/Family.h"
+#include <optional>
 
 namespace tp {
 
@@ -18,9 +19,34 @@ Family getMixtral();
 Family getQwen2Moe();
 Family getQwen3Moe();
 Family getGraniteMoe();
+Family getOlmoe();
+Family getQwen3VLMoeText();
 /// With latent attention (LatentFamilies.cpp).
 Family getDeepSeekV2();
 Family getDeepSeekV3();
+Family getKimiK2();
+Family getGlm4MoeLite();
+/// With experts in groups that all are chosen by sigmoids (RoutedExperts.cpp).
+Family getGlm4Moe();
+Family getErnieMoe();
+Family getMiniMaxM2();
+
+class ObjectReader;
+struct ExpertsConfig;
+struct ModelConfig;
+
+/// DeepSeek's keys, which others have taken over: how many experts there are,
+/// how wide, how many a token uses beside those that all tokens use, and what
+/// their weights are multiplied by (`scale` if the file does not say).
+ExpertsConfig readRoutedExperts(ObjectReader &reader, double scale);
+/// Groups of experts, `groupBest` of which say what a group is worth.
+void readExpertGroups(ObjectReader &reader, ExpertsConfig &experts,
+                      int64_t groupBest, std::optional<int64_t> groups,
+                      std::optional<int64_t> topGroups);
+/// The first layers have a feed-forward: `first_k_dense_replace` of them.
+void readFirstDense(ObjectReader &reader, ModelConfig &config, int64_t count);
+/// `mlp_layer_types` says which layers have a feed-forward, else the first one.
+void readLayerKinds(ObjectReader &reader, ModelConfig &config);
 
 } // namespace tp
 

@@ -652,7 +652,14 @@ ArrayRef<Family> getFamilies() {
                                  getInternLM3(),
                                  getHelium(),
                                  getQwen2VLText(),
-                                 getRoberta("camembert", "Camembert")};
+                                 getRoberta("camembert", "Camembert"),
+                                 getOlmoe(),
+                                 getKimiK2(),
+                                 getGlm4Moe(),
+                                 getGlm4MoeLite(),
+                                 getQwen3VLMoeText(),
+                                 getMiniMaxM2(),
+                                 getErnieMoe()};
   return table;
 }
 

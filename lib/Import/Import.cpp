@@ -121,6 +121,12 @@ static SmallVector<std::string> getIgnored(const ModelConfig &config,
       for (StringRef part : {".weight", ".bias"})
         if (part == ".weight" || config.layout.hasHeadBias)
           patterns.push_back((head + part).str());
+  // Of a feed-forward without width.
+  if (config.experts && !config.experts->sharedWidth)
+    for (StringRef name : {config.layout.sharedGate, config.layout.sharedUp,
+                           config.layout.sharedDown})
+      if (!name.empty())
+        patterns.push_back(("*." + name + ".weight").str());
   for (int64_t i = layers; i < config.numLayers + config.numExtraLayers; ++i)
     for (StringRef prefix : config.layout.prefixes)
       patterns.push_back(instantiate((prefix + config.layout.layer).str(), i) +

@@ -24,19 +24,30 @@
 
 namespace tp {
 
-static constexpr int64_t maxExperts = 1 << 16, maxHead = 1 << 15;
+static constexpr int64_t maxHead = 1 << 15;
+
+namespace {
+/// What counts where a key is missing.
+struct LatentDefaults {
+  int64_t queryRank = 1536, keyValueRank = 512, plainDim = 128, valueDim = 128;
+};
+} // namespace
 
 /// The head's size is that of its rotated part until here.
-static void readLatent(ObjectReader &reader, ModelConfig &config) {
+static void readLatent(ObjectReader &reader, ModelConfig &config,
+                       LatentDefaults defaults = {}) {
   LatentConfig latent;
   latent.rotatedDim = config.headDim;
   // Null means none; the default is for a missing key.
   bool hasRank = reader.has("q_lora_rank") || !reader.isPresent("q_lora_rank");
   if (hasRank)
-    latent.queryRank = reader.getInt("q_lora_rank", 1536, 1, maxSize);
-  latent.keyValueRank = reader.getInt("kv_lora_rank", 512, 1, maxSize / 2);
-  int64_t plain = reader.getInt("qk_nope_head_dim", 128, 1, maxHead);
-  config.valueDim = reader.getInt("v_head_dim", 128, 1, maxHead);
+    latent.queryRank =
+        reader.getInt("q_lora_rank", defaults.queryRank, 1, maxSize);
+  latent.keyValueRank =
+      reader.getInt("kv_lora_rank", defaults.keyValueRank, 1, maxSize / 2);
+  int64_t plain =
+      reader.getInt("qk_nope_head_dim", defaults.plainDim, 1, maxHead);
+  config.valueDim = reader.getInt("v_head_dim", defaults.valueDim, 1, maxHead);
   config.headDim = plain + latent.rotatedDim;
   config.latent = latent;
   // Made from the others by whoever wrote them.
@@ -59,56 +70,6 @@ static void readLatent(ObjectReader &reader, ModelConfig &config) {
   config.attentionScale = scale * scale / std::sqrt(double(config.headDim));
 }
 
-/// Groups of experts, `groupBest` of which say what a group is worth.
-static void readGroups(ObjectReader &reader, ExpertsConfig &experts,
-                       int64_t groupBest, std::optional<int64_t> groups,
-                       std::optional<int64_t> topGroups) {
-  experts.groups = reader.getInt("n_group", groups, 1, maxExperts);
-  experts.topGroups = reader.getInt("topk_group", topGroups, 1,
-                                    std::max<int64_t>(1, experts.groups));
-  experts.groupBest = groupBest;
-  if (reader.failed())
-    return;
-  int64_t size = experts.count / experts.groups;
-  if (experts.count % experts.groups != 0 || size < groupBest)
-    reader.error("n_group")
-        << "expected n_group to divide the " << experts.count
-        << " of n_routed_experts into groups of at least " << groupBest
-        << ", got " << experts.groups;
-  else if (experts.topGroups * size < experts.perToken)
-    reader.error("topk_group")
-        << "expected topk_group to have at least the " << experts.perToken
-        << " experts of num_experts_per_tok, got " << experts.topGroups
-        << " groups of " << size;
-}
-
-static ExpertsConfig readExperts(ObjectReader &reader, ModelConfig &config,
-                                 double scale, int64_t firstExperts) {
-  ExpertsConfig experts;
-  experts.count =
-      reader.getInt("n_routed_experts", std::nullopt, 1, maxExperts);
-  experts.perToken = reader.getInt("num_experts_per_tok", std::nullopt, 1,
-                                   std::max<int64_t>(1, experts.count));
-  experts.width =
-      reader.getInt("moe_intermediate_size", std::nullopt, 1, maxSize);
-  experts.sharedWidth =
-      experts.width *
-      reader.getInt("n_shared_experts", std::nullopt, 1,
-                    maxSize / std::max<int64_t>(1, experts.width));
-  experts.scale = reader.getPositive("routed_scaling_factor", scale);
-  int64_t first =
-      reader.getInt("first_k_dense_replace", firstExperts, 0, maxLayers);
-  config.isDense.resize(config.numLayers);
-  for (int64_t i = 0; i < config.numLayers; ++i)
-    config.isDense[i] = i < first;
-  reader.require("moe_layer_freq", 1,
-                 "dense layers among those with experts are not supported");
-  // Of training, and of where experts are.
-  reader.ignore({"aux_loss_alpha", "ep_size", "output_router_logits",
-                 "router_aux_loss_coef", "seq_aux"});
-  return experts;
-}
-
 static void requireText(ObjectReader &reader, llvm::StringRef key,
                         llvm::StringRef expected) {
   reader.require(key, expected,
@@ -117,14 +78,15 @@ static void requireText(ObjectReader &reader, llvm::StringRef key,
 
 static void adjustV2(ObjectReader &reader, ModelConfig &config) {
   readLatent(reader, config);
-  ExpertsConfig experts = readExperts(reader, config, 1, 0);
+  ExpertsConfig experts = readRoutedExperts(reader, 1);
+  readFirstDense(reader, config, 0);
   experts.normalizes = false;
   reader.require("norm_topk_prob", false,
                  "scores that are divided by their sum are not supported");
   requireText(reader, "scoring_func", "softmax");
   std::string method = reader.getString("topk_method").value_or("greedy");
   if (method == "group_limited_greedy")
-    readGroups(reader, experts, 1, std::nullopt, std::nullopt);
+    readExpertGroups(reader, experts, 1, std::nullopt, std::nullopt);
   else if (method != "greedy")
     reader.error("topk_method")
         << "unsupported topk_method " << quoted(method)
@@ -135,13 +97,30 @@ static void adjustV2(ObjectReader &reader, ModelConfig &config) {
 
 static void adjustV3(ObjectReader &reader, ModelConfig &config) {
   readLatent(reader, config);
-  ExpertsConfig experts = readExperts(reader, config, 2.5, 3);
+  ExpertsConfig experts = readRoutedExperts(reader, 2.5);
+  readFirstDense(reader, config, 3);
   experts.sigmoid = true;
   experts.normalizes = reader.getBool("norm_topk_prob", true);
   requireText(reader, "scoring_func", "sigmoid");
   requireText(reader, "topk_method", "noaux_tc");
-  readGroups(reader, experts, 2, 8, 4);
+  readExpertGroups(reader, experts, 2, 8, 4);
   config.layout.interleavedRotary = reader.getBool("rope_interleave", true);
+  config.numExtraLayers =
+      reader.getInt("num_nextn_predict_layers", 1, 0, maxLayers);
+  config.experts = experts;
+}
+
+/// DeepSeek-V3's code, where a list says which layers have a feed-forward.
+static void adjustGlmLite(ObjectReader &reader, ModelConfig &config) {
+  readLatent(reader, config,
+             {.queryRank = 768, .plainDim = 192, .valueDim = 256});
+  ExpertsConfig experts = readRoutedExperts(reader, 1.8);
+  readLayerKinds(reader, config);
+  experts.sigmoid = true;
+  experts.normalizes = reader.getBool("norm_topk_prob", true);
+  readExpertGroups(reader, experts, 2, 1, 1);
+  config.layout.interleavedRotary = reader.getBool("rope_interleave", true);
+  // Files have the layer whether they say so or not.
   config.numExtraLayers =
       reader.getInt("num_nextn_predict_layers", 1, 0, maxLayers);
   config.experts = experts;
@@ -180,6 +159,23 @@ Family getDeepSeekV3() {
   family.keys.maxPositions = {"max_position_embeddings", 4096};
   family.keys.feedForwardBias = {"", false};
   family.adjust = adjustV3;
+  return family;
+}
+
+/// Moonshot's name for models of DeepSeek-V3's code.
+Family getKimiK2() {
+  Family family = getDeepSeekV3();
+  family.modelType = "kimi_k2";
+  return family;
+}
+
+Family getGlm4MoeLite() {
+  Family family = getDeepSeekV3();
+  family.modelType = "glm4_moe_lite";
+  family.architectures = {"Glm4MoeLiteForCausalLM"};
+  family.keys.maxPositions = {"max_position_embeddings", 202752};
+  family.keys.normEpsilon = {"rms_norm_eps", 1e-5};
+  family.adjust = adjustGlmLite;
   return family;
 }
 

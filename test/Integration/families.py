@@ -27,3 +27,9 @@ def degrees(folder, most):
     queries, keys = heads(folder)
     return [n for n in range(1, most + 1)
             if queries % n == 0 and (keys % n == 0 or n % keys == 0)]
+
+
+def has_experts(folder):
+    """Whether it has a mixture of experts, which a plan of its own cuts."""
+    config = json.loads((folder / "config.json").read_text())
+    return any("experts" in key for key in config | config.get("text_config", {}))

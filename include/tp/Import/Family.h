@@ -131,7 +131,15 @@ struct ModelLayout {
   /// one, gate first. Layers without it have the feed-forward above. The name
   /// of the bias of the choice is whole.
   llvm::StringRef router, routerBias;
+  /// The bias of the choice is a row, [1, experts].
+  bool routerBiasIsRow = false;
   llvm::StringRef expertGate, expertUp, expertDown, expertGateUp;
+  /// Files hold the matrices of all experts as `gate_up_proj` [experts, inputs,
+  /// outputs of gate and up] and `down_proj` [experts, inputs, outputs] beside
+  /// the experts' paths.
+  bool expertsAreStacks = false;
+  /// Stacks may also be [experts, outputs, inputs], as models are loaded.
+  bool stacksMayBeSwapped = false;
   /// What all tokens use beside it, if the config has a width for it, times the
   /// sigmoid of a gate, if there is one.
   llvm::StringRef sharedGate, sharedUp, sharedDown, sharedExpertGate;
@@ -269,7 +277,7 @@ struct Composite {
   /// The model_type by which `transformers` knows the keys of the whole; empty:
   /// that one.
   llvm::StringRef keysType;
-  llvm::SmallVector<llvm::StringRef, 1> architectures;
+  llvm::SmallVector<llvm::StringRef, 2> architectures;
   /// The object, the families that it may be of (the first one where it does
   /// not say), and numbers that it leaves out.
   llvm::StringRef text = "text_config";

@@ -3,11 +3,11 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Each folder of test/families (scripts/make-family-fixtures) is run with both plans, outputs
-within 2e-5 of the largest value, and language models generate what transformers.generate does.
-At one rank and at two, where texts are generated, too; FAMILY_DEGREES=all in the environment: at
-all degrees that fit, up to 8. FAMILY=name runs one folder. What is not supported is refused as
-test/Import/families.test says.
+Each folder of test/families (scripts/make-family-fixtures) is run with both plans, and models with
+experts with a third one, outputs within 2e-5 of the largest value, and language models generate
+what transformers.generate does. At one rank and at two, where texts are generated, too;
+FAMILY_DEGREES=all in the environment: at all degrees that fit, up to 8. FAMILY=name runs one folder.
+What is not supported is refused as test/Import/families.test says.
 """
 
 import json
@@ -15,7 +15,7 @@ import os
 
 import numpy
 import pytest
-from families import FAMILIES, degrees
+from families import FAMILIES, degrees, has_experts
 from reference import F32_TOLERANCE
 from safetensors.numpy import load_file
 
@@ -32,8 +32,8 @@ def cases():
         if os.environ.get("FAMILY", folder.name) != folder.name:
             continue
         for degree in degrees(folder, 8 if ALL else 2):
-            for plan in ("megatron", "megatron-sp"):
-                if plan == "megatron-sp" and degree == 1 and not ALL:
+            for plan in ("megatron", "megatron-sp", *(["expert"] if has_experts(folder) else [])):
+                if plan != "megatron" and degree == 1 and not ALL:
                     continue  # the other plan's program
                 yield pytest.param(folder, plan, degree, id=f"{folder.name}-{plan}-{degree}")
 
