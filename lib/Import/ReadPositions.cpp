@@ -152,6 +152,10 @@ static void readAlpha(ObjectReader &reader, const RopeContext &context,
                           << context.headDim;
   else
     rope.theta *= std::pow(alpha, size / (size - 2));
+  if (!std::isfinite(rope.theta))
+    reader.error("alpha") << "expected " << reader.getPath("alpha")
+                          << " to leave the base of rotation finite, got "
+                          << alpha;
 }
 
 /// A factor for each frequency.
