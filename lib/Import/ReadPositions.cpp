@@ -144,6 +144,7 @@ static void readAlpha(ObjectReader &reader, const RopeContext &context,
                       RopeConfig &rope) {
   rope.kind = RopeConfig::Kind::Default;
   double alpha = reader.getPositive("alpha", std::nullopt);
+  reader.ignore({"factor"});
   double size = double(context.headDim);
   if (context.headDim <= 2)
     reader.error("alpha") << "expected " << reader.getPath("alpha")
@@ -151,6 +152,10 @@ static void readAlpha(ObjectReader &reader, const RopeContext &context,
                           << context.headDim;
   else
     rope.theta *= std::pow(alpha, size / (size - 2));
+  if (!std::isfinite(rope.theta))
+    reader.error("alpha") << "expected " << reader.getPath("alpha")
+                          << " to leave the base of rotation finite, got "
+                          << alpha;
 }
 
 /// A factor for each frequency.
@@ -426,7 +431,11 @@ void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
     window = reader.getInt(key, std::nullopt, 1, maxSize);
   else if (isOn && keys.window.value && !reader.isPresent(key))
     window = keys.window.value;
-  reader.ignore({"sliding_window"});
+  if (key == "sliding_window")
+    reader.ignore({"sliding_window"});
+  else
+    reader.require("sliding_window", nullptr,
+                   ("the window of this model_type is " + key).str());
   readWindowedLayers(reader, keys, window.has_value(), config);
   readLayerTypes(reader, keys, window.has_value(), config);
   if (llvm::is_contained(config.slides, true))

@@ -28,7 +28,7 @@ args = parser.parse_args()
 EVERYWHERE = set("""model_type architectures text_config attn_config num_labels router_aux_loss_coef
     router_jitter_noise output_router_logits is_decoder is_causal embedding_size""".split())
 # Keys that a family reads and that no result depends on: a window that is switched off, sizes that follow from
-# others, the precision of scores, dropout, and images.
+# others, periods beside a list of layers, the precision of scores, dropout, and images.
 EXCEPTIONS = {
     "qwen2": "sliding_window", "qwen3": "sliding_window", "qwen2_moe": "sliding_window",
     "qwen3_moe": "sliding_window", "smollm3": "sliding_window",
@@ -37,8 +37,9 @@ EXCEPTIONS = {
     "gpt2": "reorder_and_upcast_attn", "bloom": "slow_but_exact",
     "mpt": "emb_pdrop embedding_fraction init_device learned_pos_emb no_bias", "opt": "layerdrop",
     "distilbert": "dropout qa_dropout seq_classif_dropout sinusoidal_pos_embds",
-    "gemma3_text": "_sliding_window_pattern", "hunyuan_v1_dense": "eod_token_id", "mimo": "sliding_window",
-    "qwen2_5_vl_text": "sliding_window", "qwen2_vl_text": "sliding_window", "modernbert": "cls_token_id deterministic_flash_attn embedding_dropout "
+    "gemma3_text": "_sliding_window_pattern sliding_window_pattern", "exaone4": "sliding_window_pattern",
+    "cohere2": "sliding_window_pattern", "hunyuan_v1_dense": "eod_token_id", "mimo": "sliding_window",
+    "qwen2_5_vl_text": "sliding_window", "qwen2_vl_text": "sliding_window", "modernbert": "global_attn_every_n_layers cls_token_id deterministic_flash_attn embedding_dropout "
     "initializer_cutoff_factor mlp_dropout sparse_pred_ignore_index sparse_prediction",
     "mistral3": "vision_config image_token_id image_token_index multimodal_projector_bias projector_hidden_act "
     "spatial_merge_size vision_feature_layer",
@@ -52,7 +53,7 @@ EXCEPTIONS = {
 
 
 # Families without a checkpoint of their own, and those whose form they have.
-LIKE = {"mimo": "qwen2", "new": "gte", "ministral": "ministral3", "internlm3": "llama", "helium": "ernie4_5",
+LIKE = {"mimo": "qwen2", "new": "gte", "ministral": "mistral", "internlm3": "llama", "helium": "llama",
         "arcee": "llama", "qwen2_vl": "qwen2_5_vl", "qwen2_vl_text": "qwen2_5_vl_text", "camembert": "roberta"}
 
 
