@@ -33,17 +33,12 @@ static std::string showShape(ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
-static SmallVector<int64_t> withoutOnes(ArrayRef<int64_t> shape) {
-  return SmallVector<int64_t>(
-      llvm::make_filter_range(shape, [](int64_t size) { return size != 1; }));
-}
-
 /// Describes what is wrong with a tensor that stands for a parameter; empty if
 /// nothing is.
 static std::string checkTensor(const CheckpointTensor &tensor,
                                ArrayRef<int64_t> shape,
                                StorageAttr storage = {}) {
-  bool fits = storage ? withoutOnes(tensor.shape) == withoutOnes(shape)
+  bool fits = storage ? storage.accepts(tensor.shape, shape)
                       : ArrayRef(tensor.shape) == shape;
   if (!fits)
     return "expected shape " + showShape(shape) + " from config.json, got " +

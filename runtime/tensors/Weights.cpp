@@ -138,10 +138,11 @@ Box locate(const Parameter &p, const Mesh &mesh,
   for (size_t d = 0; d < p.shape.size(); ++d) {
     int64_t from = p.permutation[d];
     int64_t start = mesh.index(p.sharding[d], coordinates) * p.localShape[d];
+    int64_t step = p.sliceSteps[size_t(from)];
     box.dimensions.push_back(
         {std::clamp<int64_t>(p.shape[d] - start, 0, p.localShape[d]),
-         source[from], local[d]});
-    box.fromStart += (p.sliceOffsets[from] + start) * source[from];
+         source[from] * step, local[d]});
+    box.fromStart += (p.sliceOffsets[from] + start * step) * source[from];
   }
   if (mesh.index(p.partial, coordinates) != 0)
     box.dimensions.assign(1, {0, 1, 1});
@@ -191,6 +192,20 @@ Shape withoutOnes(Shape shape) {
   return shape;
 }
 
+/// Whether a packed tensor of shape `got` has the elements of `expected` in
+/// their order: ones do not count, and the file may have its last dimension as
+/// two, groups and what is in each.
+bool isStoredAs(Shape got, Shape expected, const Storage &storage) {
+  got = withoutOnes(std::move(got));
+  expected = withoutOnes(std::move(expected));
+  if (storage.bits && got.size() == expected.size() + 1) {
+    int64_t last = got.back();
+    got.pop_back();
+    got.back() *= last;
+  }
+  return got == expected;
+}
+
 /// Whether it can stand for something of this shape.
 Status checkTensor(const Weights::Located &tensor, const Shape &shape,
                    const std::optional<Storage> &storage = {}) {
@@ -204,7 +219,7 @@ Status checkTensor(const Weights::Located &tensor, const Shape &shape,
     return userError(where, ": expected type F32, BF16 or F16, got ",
                      fileTypeName(place.type));
   }
-  if (storage ? withoutOnes(place.shape) != withoutOnes(shape)
+  if (storage ? !isStoredAs(place.shape, shape, *storage)
               : place.shape != shape)
     return userError(where, ": expected shape ", formatShape(shape), ", got ",
                      formatShape(place.shape));
