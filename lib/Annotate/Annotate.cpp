@@ -175,8 +175,13 @@ void Annotator::collectWeight(Operation *weight, RankedTensorType type) {
     if (user.getValues() != weight->getResult(0))
       return;
     auto names = target.names;
-    for (const std::string &name : names)
-      target.names.push_back(name.substr(0, name.rfind('.') + 1) + "weight");
+    for (StringRef name : names) {
+      StringRef stack = name;
+      // A stack of all experts is named as if it were not quantised.
+      target.names.push_back(stack.consume_back("_blocks")
+                                 ? stack.str()
+                                 : (name.rsplit('.').first + ".weight").str());
+    }
   }
   target.weight = weight;
   target.type = type;

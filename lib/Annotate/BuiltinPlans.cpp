@@ -27,6 +27,9 @@ static constexpr llvm::StringLiteral expertWidthRules = R"json(
   {"parameter": ["*down_proj.weight", "*w2.weight", "*output_linear.weight",
                  "*experts.down_proj"],
    "rank": 3, "comment": "inputs of each expert", "dims": [[], [], ["tp"]]},
+  {"parameter": "*experts.gate_up_proj_bias", "dims": [[], ["tp"]]},
+  {"parameter": "*experts.down_proj_bias",
+   "comment": "added once, after the sum", "whole": true},
 )json";
 
 static constexpr llvm::StringLiteral expertRules = R"json(
@@ -35,6 +38,8 @@ static constexpr llvm::StringLiteral expertRules = R"json(
                  "*input_linear.weight", "*output_linear.weight",
                  "*experts.gate_up_proj", "*experts.down_proj"],
    "rank": 3, "comment": "experts", "dims": [["tp"], [], []]},
+  {"parameter": ["*experts.gate_up_proj_bias", "*experts.down_proj_bias"],
+   "dims": [["tp"], []]},
 )json";
 
 static constexpr llvm::StringLiteral megatronRules = R"json(
@@ -93,6 +98,7 @@ static constexpr llvm::StringLiteral megatronRules = R"json(
    "dims": [["tp"]]},
   {"parameter": "*relative_attention_bias.weight", "comment": "heads",
    "dims": [[], ["tp"]]},
+  {"parameter": "*self_attn.sinks", "comment": "heads", "dims": [["tp"]]},
   {"parameter": ["*q_norm.weight", "*k_norm.weight",
                  "*q_layernorm.norms.*.weight", "*k_layernorm.norms.*.weight"],
    "rank": 2, "comment": "a norm of each head", "dims": [["tp"], []]},
@@ -109,6 +115,7 @@ static constexpr llvm::StringLiteral megatronRules = R"json(
                  "*pooler.dense.*", "lm_head.dense.*", "vocab_transform.*",
                  "*classifier.*", "*mlp.gate.weight",
                  "*block_sparse_moe.gate.weight", "*router.layer.weight", "*router.weight",
+                 "*router.bias",
                  "*shared_expert_gate.weight", "*e_score_correction_bias",
                  "*q_a_proj.*", "*kv_a_proj_with_mqa.*", "head.dense.*",
                  "*emb_ln.*", "*attn_ln.*", "*mlp_ln.*", "*norm1.*", "*norm2.*"],

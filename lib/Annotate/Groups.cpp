@@ -79,6 +79,8 @@ static void alignProducers(nn::DequantizeOp weight, int64_t size, int64_t grain,
         continue;
       setGrain(findWeight(experts.getGate()), 1, grain, mesh);
       setGrain(findWeight(experts.getUp()), 1, grain, mesh);
+      for (Value bias : experts.getBiases())
+        setGrain(findWeight(bias), 1, grain, mesh);
     }
   }
 }
@@ -130,7 +132,8 @@ static Value repeatLast(ParameterOp parameter, int64_t times) {
     whole[inFile] *= times;
     offsets[inFile] *= times;
     made.setSourceAttr(ParameterSourceAttr::get(
-        builder.getContext(), whole, offsets, source.getPermutation()));
+        builder.getContext(), whole, offsets, source.getPermutation(),
+        source.getSteps()));
   }
   SmallVector<int64_t> repeat(storage.getRepeat());
   if (repeat.empty())

@@ -84,6 +84,12 @@ static bool boxesMeet(ParameterOp a, ParameterOp b) {
   };
   for (size_t dim = 0; dim < from.getShape().size(); ++dim) {
     int64_t begin = from.getOffsets()[dim], start = other.getOffsets()[dim];
+    // Interleaved boxes begin at different places of one step.
+    int64_t step = from.getStep(dim), otherStep = other.getStep(dim);
+    if (step == otherStep && begin % step != start % step)
+      return false;
+    if (step > 1 || otherStep > 1)
+      continue;
     if (begin >= start + sizeOf(b, other, dim) ||
         start >= begin + sizeOf(a, from, dim))
       return false;

@@ -63,6 +63,8 @@ struct ExpertsBuilder {
                       int64_t inputs, int64_t part) const;
   Value matrix(StringRef name, StringRef stack, int64_t outputs, int64_t inputs,
                int64_t part = -1) const;
+  Value bias(StringRef name, int64_t part) const;
+  Value addDownBias(Value y, Value routing) const;
   Value build(Value x) const;
 };
 } // namespace
@@ -75,10 +77,11 @@ Value ExpertsBuilder::route(Value x) const {
   std::string path = at(layout.router), place = m.placeOf(path);
   Value weight =
       m.parameter(m.namesOf(path + ".weight"), {e.count, c.hiddenSize});
+  Value bias, choiceBias;
+  if (layout.hasRouterBias)
+    bias = m.parameter(m.namesOf(path + ".bias"), {e.count});
   Location loc = m.at(place);
-  Value logits =
-            nn::LinearOp::create(b, loc, type, x, weight, /*bias=*/Value()),
-        choiceBias;
+  Value logits = nn::LinearOp::create(b, loc, type, x, weight, bias);
   if (!layout.routerBias.empty()) {
     SmallVector<int64_t> shape(layout.routerBiasIsRow ? 1 : 0, 1);
     shape.push_back(e.count);
@@ -116,7 +119,11 @@ Spelling ExpertsBuilder::spellStack(StringRef name, StringRef stack,
   if (isSwapped)
     box = {{e.count, total, inputs}, {0, 0, 0}, {0, 1, 2}};
   if (part > 0)
-    box.offsets[rows] = outputs;
+    box.offsets[rows] = layout.expertsAlternate ? 1 : outputs;
+  if (part >= 0 && layout.expertsAlternate) {
+    box.steps.assign(3, 1);
+    box.steps[rows] = 2;
+  }
   spelling.box = box;
   return spelling;
 }
@@ -137,7 +144,36 @@ Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
   }
   if (layout.expertsAreStacks)
     std::swap(spellings[0], spellings[1]);
+  // Biases of experts that have a tensor each are of no known name.
+  if (layout.expertsHaveBias)
+    spellings.pop_back();
   return m.weight(spellings, shape);
+}
+
+/// The bias of gate (part 0) or up (part 1), [experts, width], in f32.
+Value ExpertsBuilder::bias(StringRef name, int64_t part) const {
+  bool alternates = layout.expertsAlternate;
+  ParameterBox box{{e.count, 2 * e.width},
+                   {0, alternates ? part : part * e.width},
+                   {0, 1}};
+  if (alternates)
+    box.steps = {1, 2};
+  return m.parameter(m.namesOf(stackOf(name, "gate_up_proj_bias")),
+                     {e.count, e.width}, &box, b.getF32Type());
+}
+
+/// y[b, s, n] plus the biases of the experts, each times its weight.
+Value ExpertsBuilder::addDownBias(Value y, Value routing) const {
+  std::string path = stackOf(layout.expertDown, "down_proj_bias");
+  Value bias = m.parameter(m.namesOf(path), {e.count, c.hiddenSize},
+                           /*box=*/nullptr, b.getF32Type());
+  Location loc = m.at(m.placeOf(path));
+  auto type = cast<RankedTensorType>(y.getType());
+  Value sum = nn::MatmulOp::create(b, loc, type.clone(b.getF32Type()), routing,
+                                   bias, /*transposed=*/UnitAttr());
+  if (!type.getElementType().isF32())
+    sum = arith::TruncFOp::create(b, loc, type, sum);
+  return arith::AddFOp::create(b, loc, y, sum);
 }
 
 Value ExpertsBuilder::build(Value x) const {
@@ -146,12 +182,18 @@ Value ExpertsBuilder::build(Value x) const {
   Value gate = matrix(layout.expertGate, "gate_up_proj", e.width, hidden, 0);
   Value up = matrix(layout.expertUp, "gate_up_proj", e.width, hidden, 1);
   Value down = matrix(layout.expertDown, "down_proj", hidden, e.width);
-  return nn::ExpertsOp::create(
+  SmallVector<Value> biases;
+  if (layout.expertsHaveBias)
+    biases = {bias(layout.expertGate, 0), bias(layout.expertUp, 1)};
+  Value y = nn::ExpertsOp::create(
       b, m.at(m.placeOf(at(layout.feedForward) + ".experts")), x.getType(), x,
-      routing, gate, up, down, /*inside=*/Value(),
+      routing, gate, up, down, biases, /*inside=*/Value(),
       b.getStringAttr(getName(c.activation)),
       number(double(e.perToken) / double(e.count)),
-      b.getI64IntegerAttr(e.perToken));
+      b.getI64IntegerAttr(e.perToken), number(e.alpha),
+      e.limit == 0 ? FloatAttr() : number(e.limit), number(e.upOffset),
+      flag(e.scalesInput));
+  return layout.expertsHaveBias ? addDownBias(y, routing) : y;
 }
 
 Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {

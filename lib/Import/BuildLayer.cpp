@@ -205,8 +205,9 @@ struct LayerBuilder {
     if (layout.interleavedRotary)
       x = m.separatePairs(
           place, x, 2 * ModelBuilder::shapeOf(inputs.rotary.first).back());
-    return nn::RotaryOp::create(m.builder, m.at(place), x.getType(), x,
-                                inputs.rotary.first, inputs.rotary.second);
+    x = nn::RotaryOp::create(m.builder, m.at(place), x.getType(), x,
+                             inputs.rotary.first, inputs.rotary.second);
+    return layout.normsRotated ? m.normWithoutWeight(place, x) : x;
   }
 
   /// Of latent attention, rotated. The rotated part of a head stands before
@@ -265,11 +266,15 @@ struct LayerBuilder {
   Value attend(Value x) const {
     std::string path = at(layout.attention), place = m.placeOf(path);
     auto [q, k, v] = projectAll(x);
+    Value sinks;
+    if (!layout.sinks.empty())
+      sinks = m.parameter(m.namesOf(at(layout.sinks)), {c.numHeads});
     Value context =
         layout.isEncoder
-            ? m.attention(place, q, k, v, inputs.mask, inputs.bias,
+            ? m.attention(place, q, k, v, inputs.mask, inputs.bias, sinks,
                           /*causal=*/false, kind.slides)
-            : m.causalAttention(place, q, k, v, inputs.bias, kind.slides);
+            : m.causalAttention(place, q, k, v, inputs.bias, sinks,
+                                kind.slides);
     Value y = project(m, at(layout.output), m.mergeHeads(place, context),
                       c.hiddenSize, c.attentionOutputBias, Part(), OtherForm(),
                       /*grain=*/c.valueDim);

@@ -30,9 +30,20 @@ using Format = QuantizedScheme::Format;
 
 static constexpr llvm::StringLiteral weightSuffix = ".weight";
 
-/// The tensor that holds the values, beside the module's path.
+/// The name of a tensor of a weight named `name`: `suffix` takes the place of
+/// "weight", or stands behind the name of a stack.
+static std::string getTensorName(const QuantizedScheme &scheme, StringRef name,
+                                 StringRef suffix) {
+  if (scheme.format != Format::Stack)
+    name = name.drop_back(weightSuffix.size() - 1);
+  return (name + suffix).str();
+}
+
+/// The end of the name of the tensor that holds the values.
 static StringRef getValuesName(const QuantizedScheme &scheme) {
   switch (scheme.format) {
+  case Format::Stack:
+    return "_blocks";
   case Format::Packed:
     return "weight_packed";
   case Format::Plain:
@@ -59,13 +70,14 @@ const QuantizedScheme *findScheme(const ModelConfig &config,
   bool isTied = config.tieEmbeddings;
   for (StringRef name : names) {
     StringRef module = name;
-    if (!module.consume_back(weightSuffix))
-      continue;
+    bool isLinear = module.consume_back(weightSuffix);
+    if (!isLinear)
+      module = module.rsplit('.').first;
     bool isHead = llvm::is_contained(config.layout.heads, module);
     if (isHead && (isTied || !config.quantization->takesHead))
       continue;
     const QuantizedScheme *scheme = config.quantization->find(module);
-    if (!scheme)
+    if (!scheme || isLinear == (scheme->format == Format::Stack))
       continue;
     // The files have the last word on what is quantised at all.
     const CheckpointTensor *plain = checkpoint.find(name);
@@ -116,7 +128,7 @@ private:
   const QuantizedScheme &scheme;
   const Spelling &spelling;
   SmallVector<int64_t> lead; ///< the dimensions before
-  int64_t n, k, total, offset;
+  int64_t n, k, total, offset, step = 1;
   /// Inputs that share a scale, of the program and of an element of the file.
   int64_t group = 0, repeat = 1;
 };
@@ -129,8 +141,13 @@ WeightBuilder::WeightBuilder(ModelBuilder &m, const QuantizedScheme &scheme,
       lead(shape.drop_back(2)), n(shape[shape.size() - 2]), k(shape.back()),
       total(n), offset(0) {
   if (spelling.box) {
-    total = spelling.box->shape[lead.size()];
-    offset = spelling.box->offsets[lead.size()];
+    // Of a stack the box is that of the file that is not quantised, [experts,
+    // inputs, rows].
+    size_t dim = lead.size() + (scheme.format == Format::Stack);
+    total = spelling.box->shape[dim];
+    offset = spelling.box->offsets[dim];
+    if (!spelling.box->steps.empty())
+      step = spelling.box->steps[dim];
   }
   if (scheme.columns == 0 || scheme.columns >= k)
     return;
@@ -147,7 +164,7 @@ WeightBuilder::WeightBuilder(ModelBuilder &m, const QuantizedScheme &scheme,
 SmallVector<std::string> WeightBuilder::namesWith(StringRef suffix) const {
   SmallVector<std::string> names;
   for (StringRef name : spelling.names)
-    names.push_back((name.drop_back(weightSuffix.size()) + "." + suffix).str());
+    names.push_back(getTensorName(scheme, name, suffix));
   return names;
 }
 
@@ -167,6 +184,10 @@ Value WeightBuilder::tensor(StringRef suffix, int64_t columns, Type element,
   int64_t first = lead.size();
   shape.append({hasRows ? n : 1, columns});
   int64_t rows = hasRows ? total : 1, from = hasRows ? offset : 0;
+  if (hasRows && step > 1) {
+    box.steps.assign(shape.size(), 1);
+    box.steps[first] = step;
+  }
   if (isTransposed()) {
     box.shape.append({columns, rows});
     box.offsets.append({0, from});
@@ -182,13 +203,19 @@ Value WeightBuilder::tensor(StringRef suffix, int64_t columns, Type element,
 }
 
 Value WeightBuilder::buildValues() {
-  Type element = scheme.isFloat ? Type(Float8E4M3FNType::get(b.getContext()))
-                                : Type(b.getIntegerType(scheme.bits));
+  Type element = b.getIntegerType(scheme.bits);
+  if (scheme.isFloat)
+    element = scheme.bits == 4 ? Type(Float4E2M1FNType::get(b.getContext()))
+                               : Type(Float8E4M3FNType::get(b.getContext()));
   int64_t middle = int64_t(1) << (scheme.bits - 1), dim = lead.size();
   StorageAttr how;
   switch (scheme.format) {
+  case Format::Stack:
+    how = storage("U8", scheme.bits, dim + 1);
+    break;
   case Format::Packed:
-    how = storage("I32", scheme.bits, dim + 1, middle);
+    how = scheme.isFloat ? storage("U8", scheme.bits, dim + 1)
+                         : storage("I32", scheme.bits, dim + 1, middle);
     break;
   case Format::GPTQ:
     how = storage("I32", scheme.bits, dim, middle);
@@ -223,6 +250,17 @@ static StringRef getFileType(FloatKind kind) {
 
 Value WeightBuilder::buildScales(int64_t groups) {
   StringRef name = "weight_scale", type = getFileType(m.readType);
+  // Exponents are bytes in the files.
+  if (scheme.scaleType == QuantizedScheme::ScaleType::E8M0) {
+    SmallVector<int64_t> counts;
+    if (repeat > 1) {
+      counts.assign(lead.size() + 1, 1);
+      counts.push_back(repeat);
+    }
+    return tensor(scheme.format == Format::Stack ? "_scales" : name, groups,
+                  Float8E8M0FNUType::get(b.getContext()),
+                  storage("U8", 0, 0, 0, counts));
+  }
   if (isTransposed())
     name = "scales", type = "F16";
   if (scheme.format == Format::Block) {
@@ -301,9 +339,7 @@ ModelBuilder::findQuantized(ArrayRef<Spelling> spellings,
     if (!found)
       continue;
     bool isHere = llvm::any_of(names, [&](StringRef name) {
-      return has(
-          (name.drop_back(weightSuffix.size()) + "." + getValuesName(*found))
-              .str());
+      return has(getTensorName(*found, name, getValuesName(*found)));
     });
     if (!scheme || isHere)
       read = &one, scheme = found;

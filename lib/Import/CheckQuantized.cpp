@@ -60,14 +60,12 @@ static void noteLayers(ModelConfig &config, const Checkpoint &checkpoint,
     std::string signature;
     for (StringRef name : names) {
       SmallVector<std::string> spellings;
-      for (StringRef prefix : config.layout.prefixes)
-        spellings.push_back(
-            getTensorNames(instantiate((prefix + config.layout.layer + "." +
-                                        name + ".weight")
-                                           .str(),
-                                       i),
-                           {1})
-                .front());
+      for (StringRef prefix : config.layout.prefixes) {
+        std::string path = (prefix + config.layout.layer + "." + name).str();
+        for (StringRef end : {".weight", ""})
+          spellings.push_back(
+              getTensorNames(instantiate(path + end.str(), i), {1}).front());
+      }
       const QuantizedScheme *scheme = findScheme(config, checkpoint, spellings);
       size_t number = 0;
       for (const QuantizationConfig::Group &group : config.quantization->groups)

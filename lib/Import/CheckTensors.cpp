@@ -33,11 +33,6 @@ static std::string showShape(ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
-static SmallVector<int64_t> withoutOnes(ArrayRef<int64_t> shape) {
-  return SmallVector<int64_t>(
-      llvm::make_filter_range(shape, [](int64_t size) { return size != 1; }));
-}
-
 /// The shape with its first `count` dimensions as one.
 static SmallVector<int64_t> joinFirst(ArrayRef<int64_t> shape, int64_t count) {
   SmallVector<int64_t> joined(shape.drop_front(count - 1));
@@ -51,7 +46,7 @@ static SmallVector<int64_t> joinFirst(ArrayRef<int64_t> shape, int64_t count) {
 static std::string checkTensor(const CheckpointTensor &tensor,
                                ArrayRef<int64_t> shape,
                                StorageAttr storage = {}) {
-  bool fits = storage ? withoutOnes(tensor.shape) == withoutOnes(shape)
+  bool fits = storage ? storage.accepts(tensor.shape, shape)
                       : ArrayRef(tensor.shape) == shape;
   if (!fits)
     return "expected shape " + showShape(shape) + " from config.json, got " +

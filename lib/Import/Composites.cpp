@@ -127,7 +127,22 @@ ArrayRef<Composite> getComposites() {
                 "vision_start_token_id", "vision_end_token_id",
                 "projection_hidden_size", "projection_layer_norm_eps"},
        .ignored = {"vision_tower.*", "mm_projector.*", "model.vision_tower.*",
-                   "model.mm_projector.*"}}};
+                   "model.mm_projector.*"}},
+      {.modelType = "llama4",
+       .architectures = {"Llama4ForConditionalGeneration"},
+       .textTypes = {"llama4_text"},
+       .defaults = {{"vocab_size", 202048},
+                    {"hidden_size", 5120},
+                    {"intermediate_size", 8192},
+                    {"num_hidden_layers", 48},
+                    {"num_attention_heads", 40},
+                    {"num_key_value_heads", 8}},
+       .tiesEmbeddings = false,
+       .heads = {"language_model.lm_head", "lm_head"},
+       .keys = {"vision_config", "boi_token_index", "eoi_token_index",
+                "image_token_index"},
+       .ignored = {"vision_model.*", "multi_modal_projector.*",
+                   "model.vision_model.*", "model.multi_modal_projector.*"}}};
   return table;
 }
 

@@ -14,6 +14,7 @@
 #include "JsonFile.h"
 #include "ReadPositions.h"
 #include "tp/Import/ModelConfig.h"
+#include <cmath>
 
 // Fields that a row leaves out have their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -122,6 +123,28 @@ static void adjustMiniMax(ObjectReader &reader, ModelConfig &config) {
     config.rope.rotaryPart = double(size) / double(config.headDim);
 }
 
+/// top-k of the logits and then a softmax of these is what a softmax of all
+/// becomes once it is divided by the sum of the chosen.
+static void adjustGptOss(ObjectReader &reader, ModelConfig &config) {
+  readExperts(reader, config, "num_local_experts");
+  ExpertsConfig &experts = *config.experts;
+  experts.alpha = reader.getPositive("swiglu_alpha", 1.702);
+  experts.limit = reader.getPositive("swiglu_limit", 7.0);
+  experts.upOffset = 1;
+  // The experts are what they are, whatever this says.
+  config.activation = Activation::SiLU;
+  // How long the length of training was, and the same number once more.
+  reader.ignore({"initial_context_length", "experts_per_token"});
+  if (reader.has("rope_scaling") || reader.has("rope_parameters"))
+    return;
+  RopeConfig &rope = config.rope;
+  rope.kind = RopeConfig::Kind::Yarn;
+  rope.factor = 32;
+  rope.originalMaxPositions = 4096;
+  rope.truncates = false;
+  rope.attentionFactor = 0.1 * std::log(rope.factor) + 1;
+}
+
 static void adjustGranite(ObjectReader &reader, ModelConfig &config) {
   readExperts(reader, config, "num_local_experts");
   config.logitScale = 1 / reader.getPositive("logits_scaling", 1.0);
@@ -228,6 +251,31 @@ Family getMiniMaxM2() {
   family.keys.window = {"", 0};
   family.adjust = adjustMiniMax;
   return family;
+}
+
+Family getGptOss() {
+  return {.modelType = "gpt_oss",
+          .architectures = {"GptOssForCausalLM"},
+          .layout = {.sinks = "self_attn.sinks",
+                     .router = "mlp.router",
+                     .expertGate = "mlp.experts.{e}.gate_proj",
+                     .expertUp = "mlp.experts.{e}.up_proj",
+                     .expertDown = "mlp.experts.{e}.down_proj",
+                     .hasRouterBias = true,
+                     .expertsAreStacks = true,
+                     .expertsAlternate = true,
+                     .expertsHaveBias = true},
+          .keys = {.needsKVHeads = false,
+                   .headDim = {"head_dim", 64},
+                   .maxPositions = {"max_position_embeddings", 131072},
+                   .normEpsilon = {"rms_norm_eps", 1e-5},
+                   .queryKeyValueBias = {"attention_bias", true},
+                   .outputBias = {"attention_bias", true},
+                   .ropeTheta = {"rope_theta", 150000},
+                   .window = {"sliding_window", 128},
+                   .windowed = WindowedLayers::Periodic,
+                   .windowPeriod = {"", 2}},
+          .adjust = adjustGptOss};
 }
 
 Family getGraniteMoe() {

@@ -30,6 +30,9 @@ Family getGlm4MoeLite();
 Family getGlm4Moe();
 Family getErnieMoe();
 Family getMiniMaxM2();
+Family getGptOss();
+/// Llama4.cpp.
+Family getLlama4Text();
 
 class ObjectReader;
 struct ExpertsConfig;

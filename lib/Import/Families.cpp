@@ -658,8 +658,10 @@ ArrayRef<Family> getFamilies() {
                                  getGlm4Moe(),
                                  getGlm4MoeLite(),
                                  getQwen3VLMoeText(),
+                                 getGptOss(),
                                  getMiniMaxM2(),
-                                 getErnieMoe()};
+                                 getErnieMoe(),
+                                 getLlama4Text()};
   return table;
 }
 

@@ -63,6 +63,10 @@ void adviseOnLength(InFlightDiagnostic &diag, const ModelConfig &config,
   if (length <= most || hasTable)
     return;
   Diagnostic &note = diag.attachNote();
+  if (config.plainPositions && *config.plainPositions == most) {
+    note << config.plainReason;
+    return;
+  }
   StringRef key = keys.maxPositions.key;
   if (config.alibi) {
     note << key << " of config.json says so; ALiBi has no limit of its own: "

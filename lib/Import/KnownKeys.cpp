@@ -173,8 +173,9 @@ void readCommonKeys(ObjectReader &reader, const Family &family,
                  "pruned heads change the weights' shapes");
   reader.require("cross_attention_hidden_size", nullptr,
                  "cross attention is not supported");
-  reader.require("attention_chunk_size", nullptr,
-                 "attention within chunks is not supported");
+  if (!family.keys.hasChunks)
+    reader.require("attention_chunk_size", nullptr,
+                   "attention within chunks is not supported");
   reader.require("kv_sharing_modes", nullptr,
                  "layers that share keys and values are not supported");
   for (StringRef key : {"per_layer_config", "mtp_per_layer_config"})

@@ -198,7 +198,8 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
   ParameterSourceAttr source;
   if (box)
     source = ParameterSourceAttr::get(builder.getContext(), box->shape,
-                                      box->offsets, box->permutation);
+                                      box->offsets, box->permutation,
+                                      box->steps);
   ArrayAttr alternatives;
   if (use.names.size() > 1)
     alternatives = builder.getStrArrayAttr(
@@ -260,6 +261,14 @@ Value ModelBuilder::norm(StringRef path, Value x, Value weight, Value bias,
         .getResult();
   return nn::RMSNormOp::create(builder, loc, x.getType(), /*rstd=*/Type(), x,
                                weight, epsilon)
+      .getResult();
+}
+
+Value ModelBuilder::normWithoutWeight(StringRef path, Value x) {
+  Value ones = splat(path, type(shapeOf(x).take_back(1)), 1);
+  return nn::RMSNormOp::create(builder, at(path), x.getType(), /*rstd=*/Type(),
+                               x, ones,
+                               builder.getF64FloatAttr(config.normEpsilon))
       .getResult();
 }
 
@@ -450,7 +459,7 @@ Value ModelBuilder::mergeHeads(StringRef path, Value x) {
 }
 
 Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
-                              Value mask, Value bias, bool causal,
+                              Value mask, Value bias, Value sinks, bool causal,
                               bool slides) {
   IntegerAttr window;
   if (slides && config.getReach() < seq)
@@ -458,7 +467,7 @@ Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
   SmallVector<int64_t> shape(shapeOf(q));
   shape.back() = shapeOf(v).back();
   return nn::AttentionOp::create(builder, at(path), type(shape), /*lse=*/Type(),
-                                 q, k, v, mask, bias, /*sinks=*/Value(),
+                                 q, k, v, mask, bias, sinks,
                                  builder.getF64FloatAttr(config.attentionScale),
                                  causal ? builder.getUnitAttr() : UnitAttr(),
                                  window, getSoftCap())

@@ -44,6 +44,7 @@ struct ParameterBox {
   llvm::SmallVector<int64_t> shape;
   llvm::SmallVector<int64_t> offsets;
   llvm::SmallVector<int64_t> permutation;
+  llvm::SmallVector<int64_t> steps = {}; ///< empty: one in each dimension
 };
 
 /// One form in which checkpoints hold a parameter: the names of a tensor, and
@@ -130,7 +131,7 @@ public:
   /// Of causal models; a step writes keys and values into the layer's cache.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
                               mlir::Value k, mlir::Value v, mlir::Value bias,
-                              bool slides);
+                              mlir::Value sinks, bool slides);
   /// values[b, s, n], zero where a step has no token.
   mlir::Value keepTokens(llvm::StringRef path, mlir::Value values);
   /// The positions of hidden[b, s, h] whose logits are asked for.
@@ -186,7 +187,8 @@ public:
   void noteGroupedPart(llvm::StringRef whole, llvm::StringRef part,
                        llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> sizes, int64_t row);
-  /// The weight [..., outputs, inputs] of a linear layer, named "*.weight": as
+  /// The weight [..., outputs, inputs] of a linear layer, named "*.weight", or a
+  /// stack of all experts' without that: as
   /// `parameter`, or what nn.dequantize makes of the tensors of a quantised one
   /// (BuildQuantized.cpp). Inputs may be cut at multiples of `grain`, if that
   /// is not 0, wherever the groups end.
@@ -203,6 +205,8 @@ public:
   /// Without `epsilon` it is the model's.
   mlir::Value norm(llvm::StringRef path, mlir::Value x, mlir::Value weight,
                    mlir::Value bias, std::optional<double> epsilon = {});
+  /// x / sqrt(mean(x²) + the model's epsilon).
+  mlir::Value normWithoutWeight(llvm::StringRef path, mlir::Value x);
   /// The same of x[b, s, heads, d] with weight[heads, d].
   mlir::Value normOfHeads(llvm::StringRef path, mlir::Value x,
                           mlir::Value weight);
@@ -251,7 +255,7 @@ public:
   mlir::Value mergeHeads(llvm::StringRef path, mlir::Value x);
   mlir::Value attention(llvm::StringRef path, mlir::Value q, mlir::Value k,
                         mlir::Value v, mlir::Value mask, mlir::Value bias,
-                        bool causal, bool slides);
+                        mlir::Value sinks, bool causal, bool slides);
   /// The layers, in runs that repeat: `body` maps what a layer is given to
   /// what it gives.
   mlir::Value
@@ -312,7 +316,8 @@ private:
   mlir::Value addState(llvm::StringRef name, mlir::RankedTensorType type);
   mlir::Value writeCache(llvm::StringRef path, mlir::Value x, mlir::Value pool);
   mlir::Value pagedAttention(llvm::StringRef path, mlir::Value q, mlir::Value k,
-                             mlir::Value v, mlir::Value bias, bool slides);
+                             mlir::Value v, mlir::Value bias, mlir::Value sinks,
+                             bool slides);
   mlir::Value lastRows(llvm::StringRef path, mlir::Value x);
   /// Of scores; null: they are as they are.
   mlir::FloatAttr getSoftCap();

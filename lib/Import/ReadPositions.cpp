@@ -118,10 +118,11 @@ static void readLlama3(ObjectReader &reader, const RopeContext &context,
   rope.highFrequencyFactor =
       reader.getPositive("high_freq_factor", std::nullopt);
   rope.originalMaxPositions = context.readOriginal(reader);
-  if (!reader.failed() && rope.highFrequencyFactor <= rope.lowFrequencyFactor)
+  // Where they are equal nothing is between them.
+  if (!reader.failed() && rope.highFrequencyFactor < rope.lowFrequencyFactor)
     reader.error("high_freq_factor")
-        << "expected " << reader.getPath("high_freq_factor") << " to exceed "
-        << reader.getPath("low_freq_factor") << ", got "
+        << "expected " << reader.getPath("high_freq_factor")
+        << " to be at least " << reader.getPath("low_freq_factor") << ", got "
         << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
 }
 
@@ -287,7 +288,9 @@ static void readRopesByLayer(const json::Object &object, const JsonFile &file,
 int64_t ModelConfig::getPositionLimit() const {
   // 2.3 times 10 is a little less than 23.
   double reach = rope.factor * double(rope.originalMaxPositions) + 1e-6;
-  return std::max(maxPositions, int64_t(std::min(reach, double(maxSize))));
+  int64_t most =
+      std::max(maxPositions, int64_t(std::min(reach, double(maxSize))));
+  return plainPositions ? std::min(most, *plainPositions) : most;
 }
 
 void readRope(ObjectReader &reader, const JsonFile &file,
@@ -388,6 +391,9 @@ static void readLayerTypes(ObjectReader &reader, const ConfigKeys &keys,
   }
   for (auto [i, type] : llvm::enumerate(*types)) {
     std::optional<StringRef> name = type.getAsString();
+    // A chunk is as long as a program may be.
+    if (keys.hasChunks && name == "chunked_attention")
+      name = "full_attention";
     if (name != "full_attention" && name != "sliding_attention") {
       error() << "unsupported layer_types[" << i << "] " << showJson(type)
               << "; expected \"full_attention\" or \"sliding_attention\"";

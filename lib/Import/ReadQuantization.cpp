@@ -22,7 +22,7 @@ static constexpr int64_t maxGroup = 1 << 20;
 
 static constexpr llvm::StringLiteral supported =
     "expected \"compressed-tensors\", \"fp8\", \"fbgemm_fp8\", \"modelopt\", "
-    "\"gptq\" or \"awq\"";
+    "\"gptq\", \"awq\" or \"mxfp4\"";
 
 void readModuleNames(ObjectReader &from, StringRef key,
                      ModuleNames::Style style, ModuleNames &names) {
@@ -56,6 +56,7 @@ public:
   void readFbgemm();
   void readGptq();
   void readAwq();
+  void readMxfp4();
 
 private:
   void readScheme(ObjectReader &group, StringRef format,
@@ -526,6 +527,19 @@ void Reader::readAwq() {
   reader.ignore(producerKeys);
 }
 
+/// gpt-oss: the experts alone, whose groups of 32 inputs share a power of two.
+void Reader::readMxfp4() {
+  QuantizedScheme &scheme = addAll();
+  scheme.format = QuantizedScheme::Format::Stack;
+  scheme.isFloat = true;
+  scheme.bits = 4;
+  scheme.scaleType = QuantizedScheme::ScaleType::E8M0;
+  scheme.rows = 1, scheme.columns = 32;
+  readModuleNames(reader, "modules_to_not_convert",
+                  ModuleNames::Style::Transformers, out.ignored);
+  reader.ignore({"dequantize"});
+}
+
 void readQuantization(ObjectReader &reader, ModelConfig &config) {
   const json::Value *value = reader.get("quantization_config");
   if (!value)
@@ -551,6 +565,8 @@ void readQuantization(ObjectReader &reader, ModelConfig &config) {
     parts.readGptq();
   else if (made.method == "awq")
     parts.readAwq();
+  else if (made.method == "mxfp4" && config.layout.expertsAlternate)
+    parts.readMxfp4();
   else
     inner.error(method ? "quant_method" : "")
         << "unsupported " << reader.getPath("quantization_config") << ": "

@@ -24,7 +24,7 @@ static float stretchLlama3(float frequency, const RopeConfig &rope) {
   float wavelength = float(2 * std::numbers::pi) / frequency;
   if (wavelength > length / low)
     return frequency / float(rope.factor);
-  if (wavelength < length / high)
+  if (wavelength < length / high || low == high)
     return frequency;
   float smooth = (length / wavelength - low) / (high - low);
   return (1 - smooth) * frequency / float(rope.factor) + smooth * frequency;

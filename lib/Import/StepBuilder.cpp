@@ -198,9 +198,10 @@ Value ModelBuilder::queryFactors(StringRef path) {
 //===----------------------------------------------------------------------===//
 
 Value ModelBuilder::causalAttention(StringRef path, Value q, Value k, Value v,
-                                    Value bias, bool slides) {
-  return step ? pagedAttention(path, q, k, v, bias, slides)
-              : attention(path, q, k, v, mask, bias, /*causal=*/true, slides);
+                                    Value bias, Value sinks, bool slides) {
+  return step ? pagedAttention(path, q, k, v, bias, sinks, slides)
+              : attention(path, q, k, v, mask, bias, sinks, /*causal=*/true,
+                          slides);
 }
 
 SmallVector<int64_t> ModelBuilder::getBiasShape() const {
@@ -226,7 +227,7 @@ Value ModelBuilder::writeCache(StringRef path, Value x, Value pool) {
 }
 
 Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
-                                   Value bias, bool slides) {
+                                   Value bias, Value sinks, bool slides) {
   step->layerKeys = writeCache(path, k, step->layerKeys);
   step->layerValues = writeCache(path, v, step->layerValues);
   IntegerAttr window;
@@ -236,7 +237,7 @@ Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
   shape.back() = shapeOf(v).back();
   return nn::PagedAttentionOp::create(
       builder, at(path), type(shape), q, step->layerKeys, step->layerValues,
-      step->rows, step->positions, step->table, bias, /*sinks=*/Value(),
+      step->rows, step->positions, step->table, bias, sinks,
       builder.getI64IntegerAttr(GenerateOptions::page),
       builder.getF64FloatAttr(config.attentionScale), window, getSoftCap());
 }

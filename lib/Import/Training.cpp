@@ -52,6 +52,11 @@ static LogicalResult checkExperts(Location loc, const ModelConfig &config) {
            << "--train: output_router_logits asks for the loss that balances "
               "experts, times router_aux_loss_coef, which is not supported: "
               "expected false, or a coefficient of 0";
+  if (config.experts->scalesInput)
+    return emitError(loc)
+           << "--train: experts of model_type \"" << config.modelType
+           << "\", whose weights multiply what they read, have no derivative "
+              "yet";
   if (config.experts->jitter != 0)
     return emitError(loc)
            << "--train: router_jitter_noise is " << config.experts->jitter

@@ -62,6 +62,8 @@ static void forEachElement(const ParameterRequest &request, Visit visit) {
   int64_t base = 0;
   for (auto [offset, stride] : llvm::zip(offsets, strides))
     base += offset * stride;
+  for (auto [dim, stride] : llvm::enumerate(strides))
+    stride *= request.source.getStep(dim);
   forEachIndex(request.shape,
                [&](MutableArrayRef<int64_t> index, int64_t element) {
                  int64_t position = base;
@@ -226,11 +228,8 @@ SafetensorsParameters::find(const ParameterRequest &request,
       request.storage ? request.storage.getFileShape(whole) : whole);
   ArrayRef<int64_t> shape = getTensorShape(request.name, stored);
   auto fits = [&](ArrayRef<int64_t> got) {
-    auto sizes = [](ArrayRef<int64_t> all) {
-      return SmallVector<int64_t>(
-          llvm::make_filter_range(all, [](int64_t size) { return size != 1; }));
-    };
-    return request.storage ? sizes(got) == sizes(shape) : got == shape;
+    return request.storage ? request.storage.accepts(got, shape)
+                           : got == shape;
   };
   SmallVector<const Entry *> found;
   for (auto [e, name] : llvm::enumerate(getTensorNames(request.name, whole))) {

@@ -97,7 +97,8 @@ static Value transposeParameter(ParameterOp op) {
     order = {source.getPermutation()[1], source.getPermutation()[0]};
   auto swapped = ParameterSourceAttr::get(
       context, source ? source.getShape() : global.getShape(),
-      source ? source.getOffsets() : ArrayRef<int64_t>{0, 0}, order);
+      source ? source.getOffsets() : ArrayRef<int64_t>{0, 0}, order,
+      source ? source.getSteps() : ArrayRef<int64_t>());
   auto clone = cast<ParameterOp>(builder.clone(*op));
   clone.setSourceAttr(swapped);
   clone.getResult().setType(swapType(local));

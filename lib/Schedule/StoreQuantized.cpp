@@ -36,6 +36,9 @@ struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
     getOperation().walk([&](nn::DequantizeOp op) { weights.push_back(op); });
     SmallVector<nn::ExpertsOp> experts;
     getOperation().walk([&](nn::ExpertsOp op) { experts.push_back(op); });
+    for (nn::DequantizeOp op : weights)
+      if (failed(storeScales(op)))
+        return signalPassFailure();
     for (nn::ExpertsOp op : experts)
       if (failed(convert(op)))
         return signalPassFailure();
@@ -57,6 +60,7 @@ struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
       signalPassFailure();
   }
 
+  LogicalResult storeScales(nn::DequantizeOp op);
   LogicalResult round(nn::DequantizeOp op);
   LogicalResult convert(nn::DequantizeOp op);
   LogicalResult convert(nn::ExpertsOp op);
@@ -76,6 +80,25 @@ static FailureOr<Value> store(nn::DequantizeOp op) {
   stored.getResult().setType(nn::getStorageType(type));
   stored->setAttr(storedTypeAttrName, TypeAttr::get(type));
   return stored.getResult();
+}
+
+/// Scales that are powers of two lie in memory as the bytes of their exponents.
+LogicalResult StoreQuantizedPass::storeScales(nn::DequantizeOp op) {
+  RankedTensorType type = typeOf(op.getScales());
+  if (!isa<Float8E8M0FNUType>(type.getElementType()))
+    return success();
+  auto parameter = op.getScales().getDefiningOp<ParameterOp>();
+  if (!parameter)
+    return op.emitOpError("expected a parameter of this rank as scales of type "
+                          "f8E8M0FNU: bytes that a step makes or moves are not "
+                          "supported");
+  OpBuilder builder(parameter);
+  auto stored = cast<ParameterOp>(builder.clone(*parameter));
+  stored.getResult().setType(type.clone(builder.getI8Type()));
+  op.getScalesMutable().assign(stored.getResult());
+  if (parameter->use_empty())
+    parameter.erase();
+  return success();
 }
 
 /// Whether one call can compute with these matrices: of one kind, but for their
@@ -116,9 +139,10 @@ LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
   OpBuilder builder(op);
   auto product = nn::QuantizedExpertsOp::create(
       builder, op.getLoc(), op.getResult().getType(), op.getInput(),
-      op.getRouting(), values, scales, zeros, op.getInside(),
+      op.getRouting(), values, scales, zeros, op.getBiases(), op.getInside(),
       op.getActivationAttr(), op.getActiveAttr(), op.getTopKAttr(),
-      TypeAttr::get(typeOf(matrices[0].getValues()).getElementType()),
+      op.getAlphaAttr(), op.getLimitAttr(), op.getUpOffsetAttr(),
+      op.getScalesInputAttr(), TypeAttr::get(typeOf(matrices[0].getValues()).getElementType()),
       matrices[0].getGroupAttr(), matrices[2].getGroupAttr());
   for (NamedAttribute attribute : op->getDiscardableAttrs())
     product->setAttr(attribute.getName(), attribute.getValue());

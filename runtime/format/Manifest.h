@@ -179,6 +179,7 @@ struct Parameter {
   std::vector<std::string> names;
   int64_t count, first, base;
   Shape sourceShape, sliceOffsets, sliceSizes;
+  Shape sliceSteps; ///< how far neighbours of the slice are apart
   std::vector<int64_t> permutation;
   Shape shape, localShape;
   Sharding sharding;
@@ -304,6 +305,11 @@ struct Experts {
   int64_t rows, experts, k, f, n;
   tprt_type type;
   Gemm::Activation activation;
+  /// The slope of silu, the bound of gate (above) and of up (on both sides; 0:
+  /// none), and what is added to up.
+  float alpha = 1, limit = 0, upOffset = 0;
+  /// The routing weight multiplies gate and up instead of the result.
+  bool scalesInput = false;
   /// quantized_experts has these: gate's and up's, and down's.
   std::optional<QuantizedGemm> quantized, quantizedDown;
   Locations locations;

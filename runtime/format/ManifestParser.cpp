@@ -529,20 +529,29 @@ private:
                                   p.names[0], "'");
     size_t rank = p.sourceShape.size();
     p.sliceOffsets.assign(rank, 0);
+    p.sliceSteps.assign(rank, 1);
     p.sliceSizes = p.sourceShape;
     if (cursor.has("slice")) {
       Cursor slice = cursor["slice"];
       p.sliceOffsets = slice["offsets"].shape(0);
       p.sliceSizes = slice["sizes"].shape();
+      if (slice.has("steps"))
+        p.sliceSteps = slice["steps"].shape();
       slice.end();
       if (p.sliceOffsets.size() != rank || p.sliceSizes.size() != rank)
         slice.fail("expected ", rank, " offsets and sizes, got ",
                    p.sliceOffsets.size(), " and ", p.sliceSizes.size());
-      for (size_t d = 0; d < rank; ++d)
-        if (p.sliceOffsets[d] + p.sliceSizes[d] > p.sourceShape[d])
-          slice.fail("dimension ", d, " reaches ",
-                     p.sliceOffsets[d] + p.sliceSizes[d], " of ",
-                     p.sourceShape[d]);
+      if (p.sliceSteps.size() != rank)
+        slice.fail("expected ", rank, " steps, got ", p.sliceSteps.size());
+      for (size_t d = 0; d < rank; ++d) {
+        int64_t step = p.sliceSteps[d], most = p.sourceShape[d];
+        int64_t end =
+            step <= most && p.sliceSizes[d] <= most
+                ? p.sliceOffsets[d] + (p.sliceSizes[d] - 1) * step + 1
+                : p.sliceOffsets[d] + p.sliceSizes[d] * (step > 1 ? most : 1);
+        if (end > most)
+          slice.fail("dimension ", d, " reaches ", end, " of ", most);
+      }
     }
     p.permutation.resize(rank);
     std::iota(p.permutation.begin(), p.permutation.end(), 0);
@@ -711,6 +720,19 @@ private:
     e.n = cursor["n"].size();
     e.type = cursor["type"].floatType();
     e.activation = parseActivation(cursor["activation"]);
+    auto positive = [&](const char *key, float &value) {
+      if (!cursor.has(key))
+        return;
+      value = float(cursor[key].number());
+      if (!(value > 0) || !std::isfinite(value))
+        cursor[key].fail("expected a finite number above 0, got ", value);
+    };
+    positive("alpha", e.alpha);
+    positive("limit", e.limit);
+    if (cursor.has("up_offset"))
+      e.upOffset = float(cursor["up_offset"].number());
+    if (cursor.has("scales_input"))
+      e.scalesInput = cursor["scales_input"].boolean();
     if (cursor.has("quantized")) {
       e.quantized = parseQuantized(cursor["quantized"]);
       e.quantizedDown = parseQuantized(cursor["quantized_down"]);

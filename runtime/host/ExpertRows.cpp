@@ -46,6 +46,17 @@ void tprt::gatherRows(const char *rows, int64_t bytes,
   std::memset(out + count * bytes, 0, size_t((padded - count) * bytes));
 }
 
+void tprt::activateGate(const Experts &e, float *gate, int64_t width) {
+  for (int64_t c = 0; e.limit > 0 && c < width; ++c)
+    gate[c] = isGateBounded(e, gate[c]) ? e.limit : gate[c];
+  // silu(alpha x) / alpha is x / (1 + exp(-alpha x)).
+  for (int64_t c = 0; e.alpha != 1 && c < width; ++c)
+    gate[c] *= e.alpha;
+  simd().activate(e.activation, gate, width);
+  for (int64_t c = 0; e.alpha != 1 && c < width; ++c)
+    gate[c] /= e.alpha;
+}
+
 void ExpertRows::find(const Experts &e, int64_t rows, const float *routing) {
   chosen.reserve(size_t(e.rows * e.experts));
   first.reserve(size_t(e.experts + 1));

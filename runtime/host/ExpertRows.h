@@ -49,6 +49,30 @@ inline void leaveOut(const int32_t *inside, float *row, int64_t width) {
     row[c] = inside[c] == 0 ? 0 : row[c];
 }
 
+/// Adds an expert's row of a bias [experts, width] (may be null).
+inline void addExpertBias(const float *bias, int64_t expert, float *row,
+                          int64_t width) {
+  if (bias)
+    for (int64_t c = 0; c < width; ++c)
+      row[c] += bias[expert * width + c];
+}
+
+/// Whether a bound changes it. NaN is within all bounds.
+inline bool isGateBounded(const Experts &e, float gate) {
+  return e.limit > 0 && gate > e.limit;
+}
+inline bool isUpBounded(const Experts &e, float up) {
+  return e.limit > 0 && (up > e.limit || up < -e.limit);
+}
+/// Up within its bounds, plus the offset.
+inline float shiftUp(const Experts &e, float up) {
+  if (isUpBounded(e, up))
+    up = up > 0 ? e.limit : -e.limit;
+  return up + e.upOffset;
+}
+/// `gate` becomes activation(min(gate, limit)).
+void activateGate(const Experts &e, float *gate, int64_t width);
+
 /// Scratch, part by part; without memory, how much that is.
 class ScratchParts {
 public:

@@ -30,11 +30,10 @@ std::vector<Gemm> describeProducts(const std::vector<Experts> &list) {
     in.k = e.k;
     in.xType = in.wType = e.type;
     in.yType = in.biasType = TPRT_F32;
-    Gemm gate = in, down = in;
-    gate.activation = e.activation;
+    Gemm down = in;
     down.n = e.n;
     down.k = e.f;
-    gemms.insert(gemms.end(), {gate, in, down});
+    gemms.insert(gemms.end(), {in, in, down});
   }
   return gemms;
 }
@@ -111,8 +110,17 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
   parallelFor(padded, leastRows(e.f), [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
       float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f;
+      if (e.scalesInput && r < count) {
+        float weight = call.routing[list[r] * e.experts + expert];
+        for (float *side : {gate, up})
+          for (int64_t c = 0; c < e.f; ++c)
+            side[c] *= weight;
+      }
+      addExpertBias(call.gateBias, expert, gate, e.f);
+      addExpertBias(call.upBias, expert, up, e.f);
+      activateGate(e, gate, e.f);
       for (int64_t c = 0; c < e.f; ++c)
-        gate[c] *= up[c];
+        gate[c] *= shiftUp(e, up[c]);
       leaveOut(call.inside, gate, e.f);
       simd().narrow(e.type, gate, rows.inner + r * e.f * bytes, e.f);
     }
@@ -129,7 +137,8 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
   TPRT_TRY(e.quantized ? multiply(id, call, expert, 2, down) : gemm.run(down));
   parallelFor(count, leastRows(e.n), [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
-      float weight = call.routing[list[r] * e.experts + expert];
+      float weight =
+          e.scalesInput ? 1 : call.routing[list[r] * e.experts + expert];
       const float *from = rows.out + r * e.n;
       float *to = sums + list[r] * e.n;
       for (int64_t c = 0; c < e.n; ++c)
@@ -169,16 +178,18 @@ Status ExpertsEngine::run(int64_t id, const ExpertsCall &call) {
 int32_t HostFunctions::experts(tprt_rank *rank, int32_t id, int64_t rows,
                                const void *x, const void *routing,
                                const void *gate, const void *up,
-                               const void *down, const void *inside,
+                               const void *down, const void *gateBias,
+                               const void *upBias, const void *inside,
                                void *out) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
+  auto floats = [](const void *p) { return static_cast<const float *>(p); };
   return host.traced(Timeline::Kind::Experts, id, host.layer, [&] {
     return host.engine<ExpertsEngine>(TPRT_SLOT_experts)
         .run(id,
-             {rows, bytes(x), static_cast<const float *>(routing), bytes(gate),
-              bytes(up), bytes(down), static_cast<const int32_t *>(inside),
-              static_cast<char *>(out)});
+             {rows, bytes(x), floats(routing), bytes(gate), bytes(up),
+              bytes(down), static_cast<const int32_t *>(inside),
+              static_cast<char *>(out), floats(gateBias), floats(upBias)});
   });
 }
 
@@ -187,9 +198,11 @@ int32_t HostFunctions::quantized_experts(
     const void *routing, const void *gate, const void *gateScales,
     const void *gateZeros, const void *up, const void *upScales,
     const void *upZeros, const void *down, const void *downScales,
-    const void *downZeros, const void *inside, void *out) {
+    const void *downZeros, const void *gateBias, const void *upBias,
+    const void *inside, void *out) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
+  auto floats = [](const void *p) { return static_cast<const float *>(p); };
   return host.traced(Timeline::Kind::Experts, id, host.layer, [&]() -> Status {
     if (id < 0 || id >= int64_t(host.manifest.experts.size()) ||
         !host.manifest.experts[size_t(id)].quantized)
@@ -197,12 +210,14 @@ int32_t HostFunctions::quantized_experts(
     return host.engine<ExpertsEngine>(TPRT_SLOT_experts)
         .run(id, {rows,
                   bytes(x),
-                  static_cast<const float *>(routing),
+                  floats(routing),
                   bytes(gate),
                   bytes(up),
                   bytes(down),
                   static_cast<const int32_t *>(inside),
                   static_cast<char *>(out),
+                  floats(gateBias),
+                  floats(upBias),
                   {{gateScales, gateZeros},
                    {upScales, upZeros},
                    {downScales, downZeros}}});

@@ -24,6 +24,7 @@ struct ExpertsCall {
   const char *gate, *up, *down;
   const int32_t *inside; ///< null: all of the width
   char *out;
+  const float *gateBias = nullptr, *upBias = nullptr; ///< or null: none
   /// Gate, up and down have these where they are quantised; zeros may be null.
   struct {
     const void *scales = nullptr, *zeros = nullptr;
@@ -63,6 +64,8 @@ struct ExpertsBackwardCall {
   const int32_t *inside; ///< null: all of the width
   char *dx;
   float *drouting, *dgate, *dup, *ddown;
+  const float *gateBias = nullptr, *upBias = nullptr; ///< or null: none
+  float *dgateBias = nullptr, *dupBias = nullptr;     ///< null where they are
 };
 
 class ExpertsBackwardEngine final : public Engine {
@@ -79,6 +82,7 @@ public:
 private:
   struct Block;
   Status computeSides(const Block &block);
+  void addToBiases(const Block &block);
   Status addToMatrices(const Block &block);
   Status addToInput(const Block &block, float *sums);
 

@@ -97,6 +97,25 @@ float slopeOf(Gemm::Activation activation, float x) {
   return 0;
 }
 
+/// One row of an expert: `inner` becomes the product of the sides, and `gate`
+/// and `up` the derivatives by them, for `back` that by the product and
+/// `weight`. All are of the width; a number beyond its bound has none.
+void differentiateRow(const Experts &e, float weight, const float *back,
+                      float *gate, float *up, float *inner) {
+  std::memcpy(inner, gate, size_t(e.f * 4));
+  activateGate(e, inner, e.f);
+  for (int64_t c = 0; c < e.f; ++c) {
+    bool passesGate = !isGateBounded(e, gate[c]),
+         passesUp = !isUpBounded(e, up[c]);
+    float side = shiftUp(e, up[c]), slope = 0;
+    if (passesGate)
+      slope = slopeOf(e.activation, e.alpha * gate[c]);
+    gate[c] = weight * back[c] * (side * slope);
+    up[c] = passesUp ? weight * (back[c] * inner[c]) : 0;
+    inner[c] *= side;
+  }
+}
+
 /// The scratch of a number of rows, beside arguments and results.
 struct Rows {
   char *x, *cotangent, *inner;
@@ -174,15 +193,9 @@ Status ExpertsBackwardEngine::computeSides(const Block &b) {
             continue;
           }
           float weight = b.weight(r), sum = 0;
-          std::memcpy(active, gate, size_t(e.f * 4));
-          simd().activate(e.activation, active, e.f);
-          for (int64_t c = 0; c < e.f; ++c) {
-            float slope = slopeOf(e.activation, gate[c]);
-            gate[c] = weight * back[c] * (up[c] * slope);
-            float side = active[c];
-            active[c] *= up[c];
-            up[c] = weight * (back[c] * side);
-          }
+          addExpertBias(b.call.gateBias, b.expert, gate, e.f);
+          addExpertBias(b.call.upBias, b.expert, up, e.f);
+          differentiateRow(e, weight, back, gate, up, active);
           for (float *row : {gate, up, back, active})
             leaveOut(b.call.inside, row, e.f);
           simd().narrow(e.type, active, inner, e.f);
@@ -193,6 +206,16 @@ Status ExpertsBackwardEngine::computeSides(const Block &b) {
         }
       });
   return {};
+}
+
+/// Sums of the sides' derivatives over rows, in their order.
+void ExpertsBackwardEngine::addToBiases(const Block &b) {
+  const Experts &e = b.e;
+  for (auto [side, result] : {std::pair(b.rows.gate, b.call.dgateBias),
+                              std::pair(b.rows.up, b.call.dupBias)})
+    for (int64_t r = 0; result && r < b.count(); ++r)
+      for (int64_t c = 0; c < e.f; ++c)
+        result[b.expert * e.f + c] += side[r * e.f + c];
 }
 
 /// Sums over rows.
@@ -263,12 +286,16 @@ Status ExpertsBackwardEngine::run(int64_t id, const ExpertsBackwardCall &call) {
     std::memset(
         matrix, 0,
         size_t(e.experts * e.f * (matrix == call.ddown ? e.n : e.k) * 4));
+  for (float *bias : {call.dgateBias, call.dupBias})
+    if (bias)
+      std::memset(bias, 0, size_t(e.experts * e.f * 4));
   for (int64_t expert = 0; expert < e.experts; ++expert)
     for (std::span<const int32_t> list : chosen.blocksOf(expert)) {
       Block block{e,      call, id * kProducts,
                   expert, list, roundRows(int64_t(list.size())),
                   rows};
       TPRT_TRY(computeSides(block));
+      addToBiases(block);
       TPRT_TRY(addToMatrices(block));
       TPRT_TRY(addToInput(block, sums));
     }
@@ -286,9 +313,11 @@ int32_t HostFunctions::experts_backward(tprt_rank *rank, int32_t id,
                                         int64_t rows, const void *cotangent,
                                         const void *x, const void *routing,
                                         const void *gate, const void *up,
-                                        const void *down, const void *inside,
+                                        const void *down, const void *gateBias,
+                                        const void *upBias, const void *inside,
                                         void *dx, void *drouting, void *dgate,
-                                        void *dup, void *ddown) {
+                                        void *dup, void *ddown,
+                                        void *dgateBias, void *dupBias) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
   auto floats = [](void *p) { return static_cast<float *>(p); };
@@ -298,6 +327,9 @@ int32_t HostFunctions::experts_backward(tprt_rank *rank, int32_t id,
                   static_cast<const float *>(routing), bytes(gate), bytes(up),
                   bytes(down), static_cast<const int32_t *>(inside),
                   static_cast<char *>(dx), floats(drouting), floats(dgate),
-                  floats(dup), floats(ddown)});
+                  floats(dup), floats(ddown),
+                  static_cast<const float *>(gateBias),
+                  static_cast<const float *>(upBias), floats(dgateBias),
+                  floats(dupBias)});
   });
 }

@@ -366,6 +366,7 @@ Expected<Weights> Session::openWeights(const std::string &spec,
     p.count = 1, p.first = 0, p.base = manifest_.parameterSlots();
     p.sourceShape = p.sliceSizes = p.shape = state.shape;
     p.sliceOffsets.assign(p.shape.size(), 0);
+    p.sliceSteps.assign(p.shape.size(), 1);
     for (size_t d = 0; d < p.shape.size(); ++d)
       p.permutation.push_back(int64_t(d));
     p.localShape = state.localShape, p.sharding = state.sharding;

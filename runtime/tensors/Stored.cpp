@@ -33,6 +33,7 @@ struct Axis {
   int64_t extent; ///< elements that exist
   int64_t from;   ///< the first, in the unpacked tensor of the file
   int64_t to;     ///< the first, in the part
+  int64_t step;   ///< how far neighbours are apart there
   int64_t file;   ///< which dimension of the file it is
 };
 
@@ -107,9 +108,11 @@ Loader::Loader(const StoredSource &source, const Mesh &mesh,
                    std::vector<Axis> &block = blocks.emplace_back();
                    for (size_t d = 0; d < runs.size(); ++d) {
                      int64_t file = p.permutation[d];
-                     block.push_back({runs[d].length,
-                                      p.sliceOffsets[file] + runs[d].start,
-                                      runs[d].local, file});
+                     int64_t step = p.sliceSteps[size_t(file)];
+                     block.push_back(
+                         {runs[d].length,
+                          p.sliceOffsets[file] + runs[d].start * step,
+                          runs[d].local, step, file});
                    }
                  });
   targetBytes = p.localBytes(rows);
@@ -161,7 +164,8 @@ void Loader::makeUp(const Index &index, int64_t count, int32_t *numbers,
     std::fill_n(floats, count, kMadeUpScale);
     return;
   }
-  std::fill_n(numbers, count, 0);
+  // Of exponents, which have no element, 120 is that of such a scale.
+  std::fill_n(numbers, count, storage.type == "U8" ? 120 : 0);
   if (!storage.element)
     return;
   int64_t position = 0;
@@ -199,8 +203,10 @@ void Loader::makeUp(const Index &index, int64_t count, int32_t *numbers,
 static bool fits(int64_t number, const Storage &storage, tprt_type type) {
   if (type == TPRT_I32)
     return storage.end == 0 || (number >= 0 && number < storage.end);
+  // Without elements they are zero points, or exponents of which 255 is none.
   if (!storage.element)
-    return number >= -128 && number <= 127;
+    return storage.type == "U8" ? number >= 0 && number < 255
+                                : number >= -128 && number <= 127;
   switch (*storage.element) {
   case QuantizedType::I4:
     return number >= -8 && number <= 7;
@@ -333,21 +339,22 @@ void Loader::runTile(const Index &lead, int64_t row, int64_t rowCount,
   int64_t at = 0;
   for (size_t d = 0; d < k; ++d) {
     int64_t i = d + 1 < k ? lead[d] : row;
-    index[size_t(axes[d].file)] = axes[d].from + i;
+    index[size_t(axes[d].file)] = axes[d].from + i * axes[d].step;
     at += (axes[d].to + i) * targetRows[d];
   }
   Run run;
-  // Runs of the file: rows of the tile, or its columns.
+  // Runs of the file, without steps: rows of the tile, or its columns.
   size_t outer = size_t(isInOrder && k > 0 ? axes[k - 1].file : columns.file);
   int64_t runs = isInOrder ? rowCount : columnCount;
   int64_t length = isInOrder ? columnCount : rowCount;
   int64_t outerFrom = index[outer];
-  index[size_t(columns.file)] = columns.from + column;
+  int64_t outerStep = isInOrder && k > 0 ? axes[k - 1].step : columns.step;
+  index[size_t(columns.file)] = columns.from + column * columns.step;
   if (!isInOrder)
-    outerFrom = columns.from + column;
+    outerFrom = columns.from + column * columns.step;
   for (int64_t i = 0; i < runs; ++i) {
     if (k > 0 || !isInOrder)
-      index[outer] = outerFrom + i;
+      index[outer] = outerFrom + i * outerStep;
     if (!read(run, index, length, numbers.data() + i * length,
               floats.data() + i * length))
       return;
@@ -381,6 +388,10 @@ Status Loader::runBlock() {
     return internalError("'", source.name,
                          "': expected blocks of packed elements to begin with "
                          "a byte");
+  if ((isInOrder ? axes[k] : axes[k - 1]).step != 1)
+    return internalError("'", source.name,
+                         "': expected no steps in the last dimension of a "
+                         "quantised tensor in the file");
   // Widths are even, so that tiles share no byte.
   int64_t width = isInOrder ? 1 << 13 : 64;
   int64_t height = isInOrder ? 32 : 1 << 12;

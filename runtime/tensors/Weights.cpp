@@ -144,9 +144,11 @@ void forEachBox(const Parameter &p, const Mesh &mesh,
         Box box;
         for (size_t d = 0; d < runs.size(); ++d) {
           int64_t from = p.permutation[d];
-          box.dimensions.push_back({runs[d].length, source[from], local[d]});
+          int64_t step = p.sliceSteps[size_t(from)];
+          box.dimensions.push_back(
+              {runs[d].length, source[from] * step, local[d]});
           box.fromStart +=
-              (p.sliceOffsets[from] + runs[d].start) * source[from];
+              (p.sliceOffsets[from] + runs[d].start * step) * source[from];
           box.toStart += runs[d].local * local[d];
         }
         body(box);
@@ -196,6 +198,20 @@ Shape withoutOnes(Shape shape) {
   return shape;
 }
 
+/// Whether a packed tensor of shape `got` has the elements of `expected` in
+/// their order: ones do not count, and the file may have its last dimension as
+/// two, groups and what is in each.
+bool isStoredAs(Shape got, Shape expected, const Storage &storage) {
+  got = withoutOnes(std::move(got));
+  expected = withoutOnes(std::move(expected));
+  if (storage.bits && got.size() == expected.size() + 1) {
+    int64_t last = got.back();
+    got.pop_back();
+    got.back() *= last;
+  }
+  return got == expected;
+}
+
 /// Whether it can stand for something of this shape.
 Status checkTensor(const Weights::Located &tensor, const Shape &shape,
                    const std::optional<Storage> &storage = {}) {
@@ -209,7 +225,7 @@ Status checkTensor(const Weights::Located &tensor, const Shape &shape,
     return userError(where, ": expected type F32, BF16 or F16, got ",
                      fileTypeName(place.type));
   }
-  if (storage ? withoutOnes(place.shape) != withoutOnes(shape)
+  if (storage ? !isStoredAs(place.shape, shape, *storage)
               : place.shape != shape)
     return userError(where, ": expected shape ", formatShape(shape), ", got ",
                      formatShape(place.shape));

@@ -27,10 +27,24 @@ Experts describe(int64_t rows, int64_t experts, int64_t k, int64_t f, int64_t n,
   return {rows, experts, k, f, n, type, Gemm::Activation::Silu};
 }
 
+/// The same with bounds, a slope and an offset, as gpt-oss has them.
+Experts bounded(Experts e) {
+  e.alpha = 1.702F;
+  e.limit = 0.8F;
+  e.upOffset = 1;
+  return e;
+}
+
 struct Arguments {
   std::vector<float> x, routing, gate, up, down;
   std::vector<bool> isUsed;
-  std::vector<int32_t> inside = {}; ///< empty: all of the width
+  std::vector<int32_t> inside = {};              ///< empty: all of the width
+  std::vector<float> gateBias = {}, upBias = {}; ///< empty: none
+
+  const float *biasOrNull(bool isUp) const {
+    const std::vector<float> &bias = isUp ? upBias : gateBias;
+    return bias.empty() ? nullptr : bias.data();
+  }
 
   const int32_t *insideOrNull() const {
     return inside.empty() ? nullptr : inside.data();
@@ -67,7 +81,39 @@ Arguments fill(const Experts &e, Choice choice, std::mt19937 &random) {
   a.gate = matrices(e.f, e.k);
   a.up = matrices(e.f, e.k);
   a.down = matrices(e.n, e.f);
+  // Whatever is not as most experts have it goes with biases.
+  if (e.limit > 0 || e.scalesInput) {
+    a.gateBias = randomFloats(random, e.experts * e.f, 0.5);
+    a.upBias = randomFloats(random, e.experts * e.f, 0.5);
+  }
   return a;
+}
+
+double activate(Gemm::Activation activation, double x) {
+  switch (activation) {
+  case Gemm::Activation::None:
+    return x;
+  case Gemm::Activation::Relu:
+    return std::max(x, 0.0);
+  case Gemm::Activation::Silu:
+    return x / (1 + std::exp(-x));
+  case Gemm::Activation::GeluErf:
+    return x / 2 * (1 + std::erf(x * std::sqrt(0.5)));
+  case Gemm::Activation::GeluTanh:
+    return x / 2 *
+           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  }
+  return 0;
+}
+
+/// The definition of one number of the width.
+double gated(const Experts &e, double gate, double up) {
+  if (e.limit > 0) {
+    gate = std::min(gate, double(e.limit));
+    up = std::clamp(up, -double(e.limit), double(e.limit));
+  }
+  double alpha = e.alpha;
+  return activate(e.activation, gate * alpha) / alpha * (up + e.upOffset);
 }
 
 /// Leaves out every third position of the width and the last two, which have
@@ -104,8 +150,14 @@ std::vector<double> reference(const Experts &e, const Arguments &a) {
           gate += x * a.gate[size_t((i * e.f + c) * e.k + k)];
           up += x * a.up[size_t((i * e.f + c) * e.k + k)];
         }
+        for (double *side : {&gate, &up})
+          *side *= e.scalesInput ? weight : 1;
+        if (!a.gateBias.empty()) {
+          gate += a.gateBias[size_t(i * e.f + c)];
+          up += a.upBias[size_t(i * e.f + c)];
+        }
         if (a.inside.empty() || a.inside[size_t(c)] != 0)
-          inner[size_t(c)] = float(gate / (1 + std::exp(-gate)) * up);
+          inner[size_t(c)] = float(gated(e, gate, up));
       }
       inner = rounded(e.type, inner);
       for (int64_t c = 0; c < e.n; ++c) {
@@ -113,7 +165,7 @@ std::vector<double> reference(const Experts &e, const Arguments &a) {
         for (int64_t k = 0; k < e.f; ++k)
           sum += double(inner[size_t(k)]) *
                  a.down[size_t((i * e.n + c) * e.f + k)];
-        out[size_t(r * e.n + c)] += weight * sum;
+        out[size_t(r * e.n + c)] += (e.scalesInput ? 1 : weight) * sum;
       }
     }
   return out;
@@ -125,7 +177,8 @@ std::string run(ExpertsEngine &engine, const Experts &e, const Arguments &a) {
   std::string out(size_t(e.rows * e.n * typeBytes(e.type)), '\x77');
   Status status =
       engine.run(0, {e.rows, x.data(), a.routing.data(), gate.data(), up.data(),
-                     down.data(), a.insideOrNull(), out.data()});
+                     down.data(), a.insideOrNull(), out.data(), a.biasOrNull(false),
+                     a.biasOrNull(true)});
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
 }
@@ -161,26 +214,9 @@ void check(const Experts &e, Choice choice, std::mt19937 &random,
       << e.rows << " rows, " << e.experts << " experts, choice " << int(choice);
 }
 
-double activate(Gemm::Activation activation, double x) {
-  switch (activation) {
-  case Gemm::Activation::None:
-    return x;
-  case Gemm::Activation::Relu:
-    return std::max(x, 0.0);
-  case Gemm::Activation::Silu:
-    return x / (1 + std::exp(-x));
-  case Gemm::Activation::GeluErf:
-    return x / 2 * (1 + std::erf(x * std::sqrt(0.5)));
-  case Gemm::Activation::GeluTanh:
-    return x / 2 *
-           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-  }
-  return 0;
-}
-
 /// The operands in double, and the product of the cotangent with the result.
 struct Doubles {
-  std::vector<double> x, routing, gate, up, down, cotangent;
+  std::vector<double> x, routing, gate, up, down, gateBias, upBias, cotangent;
   std::vector<bool> isOut; ///< of positions of the width
 
   double loss(const Experts &e) const {
@@ -191,7 +227,9 @@ struct Doubles {
         for (int64_t c = 0; weight != 0 && c < e.f; ++c) {
           if (isOut[size_t(c)])
             continue;
-          double side = 0, other = 0, back = 0;
+          size_t at = size_t(i * e.f + c);
+          double side = gateBias.empty() ? 0 : gateBias[at],
+                 other = upBias.empty() ? 0 : upBias[at], back = 0;
           for (int64_t k = 0; k < e.k; ++k) {
             double value = x[size_t(r * e.k + k)];
             side += value * gate[size_t((i * e.f + c) * e.k + k)];
@@ -200,7 +238,7 @@ struct Doubles {
           for (int64_t n = 0; n < e.n; ++n)
             back += cotangent[size_t(r * e.n + n)] *
                     down[size_t((i * e.n + n) * e.f + c)];
-          loss += weight * activate(e.activation, side) * other * back;
+          loss += weight * gated(e, side, other) * back;
         }
       }
     return loss;
@@ -220,14 +258,18 @@ std::vector<std::vector<float>> differentiate(const Experts &e,
               down = toBytes(e.type, a.down);
   std::string dx(size_t(e.rows * e.k * typeBytes(e.type)), '\x77');
   std::vector<std::vector<float>> out{{}};
-  for (const std::vector<float> *like : {&a.routing, &a.gate, &a.up, &a.down})
+  for (const std::vector<float> *like :
+       {&a.routing, &a.gate, &a.up, &a.down, &a.gateBias, &a.upBias})
     out.emplace_back(like->size(), NAN);
+  bool hasBiases = !a.gateBias.empty();
   // The second call finds what the first left in its scratch.
   for (int i = 0; i < 2; ++i) {
     Status status = engine.run(
         0, {e.rows, cotangent.data(), x.data(), a.routing.data(), gate.data(),
             up.data(), down.data(), a.insideOrNull(), dx.data(), out[1].data(),
-            out[2].data(), out[3].data(), out[4].data()});
+            out[2].data(), out[3].data(), out[4].data(), a.biasOrNull(false),
+            a.biasOrNull(true), hasBiases ? out[5].data() : nullptr,
+            hasBiases ? out[6].data() : nullptr});
     EXPECT_TRUE(status.ok()) << status.message();
   }
   setWorkers(1);
@@ -253,13 +295,18 @@ void checkDerivative(const Experts &e, Choice choice, std::mt19937 &random,
             widen(a.gate),
             widen(a.up),
             widen(a.down),
+            widen(a.gateBias),
+            widen(a.upBias),
             widen(given),
             std::vector<bool>(size_t(e.f))};
   for (size_t c = 0; c < a.inside.size(); ++c)
     d.isOut[c] = a.inside[c] == 0;
-  std::vector<double> *operands[] = {&d.x, &d.routing, &d.gate, &d.up, &d.down};
+  std::vector<double> *operands[] = {&d.x,  &d.routing,  &d.gate,  &d.up,
+                                     &d.down, &d.gateBias, &d.upBias};
   for (size_t operand = 0; operand < std::size(operands); ++operand) {
     std::vector<double> &values = *operands[operand];
+    if (values.empty())
+      continue;
     double largest = 1e-3, worst = 0;
     for (float value : found[operand])
       largest = std::max(largest, double(std::fabs(value)));
@@ -305,6 +352,9 @@ TEST(Experts, Derivative) {
   checkDerivative(describe(19, 4, 13, 11, 8), Choice::Random, random, true);
   checkDerivative(describe(21, 3, 16, 12, 8, TPRT_BF16), Choice::All, random,
                   true);
+  checkDerivative(bounded(describe(19, 4, 13, 7, 11)), Choice::Random, random);
+  checkDerivative(bounded(describe(19, 4, 13, 11, 8)), Choice::All, random,
+                  true);
 }
 
 TEST(Experts, Random) {
@@ -320,6 +370,14 @@ TEST(Experts, Random) {
     check(describe(21, 4, 31, 11, 48, type), Choice::Random, random, true);
   }
   check(describe(70, 3, 33, 17, 40), Choice::All, random, true);
+  check(bounded(describe(70, 3, 33, 17, 40)), Choice::Random, random);
+  check(bounded(describe(37, 4, 31, 20, 48, TPRT_BF16)), Choice::All, random,
+        true);
+  for (tprt_type type : {TPRT_F32, TPRT_BF16}) {
+    Experts scaled = describe(21, 4, 31, 20, 48, type);
+    scaled.scalesInput = true;
+    check(scaled, Choice::Random, random);
+  }
 }
 
 /// More rows than pass through an expert at once.

@@ -20,7 +20,7 @@ namespace {
 
 json fullManifest() {
   return json::parse(R"({
-    "abi": 5, "producer": "test",
+    "abi": 6, "producer": "test",
     "model": {"name": "m", "architecture": "a"},
     "target": {"triple": "x86_64", "features": ["avx2"]},
     "mesh": {"axes": [{"name": "dp", "size": 2}, {"name": "tp", "size": 4}]},
@@ -96,7 +96,7 @@ TEST(Manifest, Valid) {
 
 TEST(Manifest, Refusals) {
   const Fault faults[] = {
-      {"/abi", "1", "manifest.abi: expected ABI version 5, got 1"},
+      {"/abi", "1", "manifest.abi: expected ABI version 6, got 1"},
       {"/extra", "1", "manifest: unknown key 'extra'"},
       {"/producer", "1", "manifest.producer: expected a string, got number"},
       {"/mesh/axes/1/size", "0",

@@ -87,7 +87,7 @@ func.func @sample(%logits: tensor<4x131xf32>, %positions: tensor<4xi32>, %seed: 
 }
 
 // An expert without rows, one with all of them, rows of nothing.
-// CHECK: nn.experts: experts(6, operand 0, operand 1, operand 2, operand 3, operand 4, null, result 0)
+// CHECK: nn.experts: experts(6, operand 0, operand 1, operand 2, operand 3, operand 4, null, null, null, result 0)
 // VERIFY: lower @experts: equal
 func.func @experts(%x: tensor<1x6x40xf32>) -> tensor<1x6x24xf32> {
   %routing = arith.constant dense<[[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]]> : tensor<1x6x4xf32>
@@ -98,7 +98,7 @@ func.func @experts(%x: tensor<1x6x40xf32>) -> tensor<1x6x24xf32> {
   return %0 : tensor<1x6x24xf32>
 }
 
-// CHECK: nn.experts_backward: experts_backward(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, null, result 0, result 1, result 2, result 3, result 4)
+// CHECK: nn.experts_backward: experts_backward(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, null, null, null, result 0, result 1, result 2, result 3, result 4, null, null)
 // VERIFY: lower @experts_backward: equal
 func.func @experts_backward(%x: tensor<1x6x40xf32>, %dy: tensor<1x6x24xf32>) -> (tensor<1x6x40xf32>, tensor<1x6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>) {
   %routing = arith.constant dense<[[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]]> : tensor<1x6x4xf32>
@@ -110,7 +110,7 @@ func.func @experts_backward(%x: tensor<1x6x40xf32>, %dy: tensor<1x6x24xf32>) -> 
 }
 
 // Positions of the width that are left out.
-// CHECK: nn.experts_backward: experts_backward(9, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, operand 6, result 0,
+// CHECK: nn.experts_backward: experts_backward(9, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, null, null, operand 6, result 0,
 // VERIFY: lower @experts_backward_bf16: equal
 func.func @experts_backward_bf16(%x: tensor<9x40xbf16>, %dy: tensor<9x16xbf16>, %logits: tensor<9x6xf32>) -> (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>) {
   %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
@@ -122,8 +122,36 @@ func.func @experts_backward_bf16(%x: tensor<9x40xbf16>, %dy: tensor<9x16xbf16>, 
   return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>
 }
 
+// Bounded sides with biases, as gpt-oss has them, and weights of what is read, as Llama 4.
+// CHECK: nn.experts: experts(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, operand 6, null, result 0)
+// VERIFY: lower @gated_experts: equal
+func.func @gated_experts(%x: tensor<6x40xf32>) -> (tensor<6x24xf32>, tensor<6x24xf32>) {
+  %routing = arith.constant dense<[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]> : tensor<6x4xf32>
+  %gate = tp.parameter "experts.{e}.gate" : tensor<4x36x40xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<4x36x40xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<4x24x36xf32>
+  %gb = tp.parameter "experts.gate_bias" : tensor<4x36xf32>
+  %ub = tp.parameter "experts.up_bias" : tensor<4x36xf32>
+  %0 = nn.experts %x, %routing, %gate, %up, %down biases %gb, %ub {activation = "silu", alpha = 1.702 : f64, limit = 0.75 : f64, up_offset = 1.0 : f64} : (tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>) -> tensor<6x24xf32>
+  %1 = nn.experts %x, %routing, %gate, %up, %down {activation = "silu", scales_input} : (tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>) -> tensor<6x24xf32>
+  return %0, %1 : tensor<6x24xf32>, tensor<6x24xf32>
+}
+
+// CHECK: nn.experts_backward: experts_backward(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, operand 6, operand 7, null, result 0, result 1, result 2, result 3, result 4, result 5, result 6)
+// VERIFY: lower @gated_experts_backward: equal
+func.func @gated_experts_backward(%x: tensor<6x40xf32>, %dy: tensor<6x24xf32>) -> (tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>) {
+  %routing = arith.constant dense<[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]> : tensor<6x4xf32>
+  %gate = tp.parameter "experts.{e}.gate" : tensor<4x36x40xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<4x36x40xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<4x24x36xf32>
+  %gb = tp.parameter "experts.gate_bias" : tensor<4x36xf32>
+  %ub = tp.parameter "experts.up_bias" : tensor<4x36xf32>
+  %0:7 = nn.experts_backward %dy, %x, %routing, %gate, %up, %down biases %gb, %ub {activation = "silu", alpha = 1.702 : f64, limit = 0.75 : f64, up_offset = 1.0 : f64} : (tensor<6x24xf32>, tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>) -> (tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>)
+  return %0#0, %0#1, %0#2, %0#3, %0#4, %0#5, %0#6 : tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>
+}
+
 // The choice is a kernel like others; 16-bit matrices, a part of whose width is left out.
-// CHECK: nn.experts: experts(9, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, result 0)
+// CHECK: nn.experts: experts(9, operand 0, operand 1, operand 2, operand 3, operand 4, null, null, operand 5, result 0)
 // VERIFY: lower @routed: equal
 func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>) {
   %w = tp.parameter "router" : tensor<6x40xbf16>
@@ -151,7 +179,7 @@ func.func @quantized(%x: tensor<9x40xf32>) -> tensor<9x24xf32> {
   return %0 : tensor<9x24xf32>
 }
 
-// CHECK: nn.quantized_experts: quantized_experts(9, operand 0, operand 1, operand 2, operand 5, null, operand 3, operand 6, null, operand 4, operand 7, null, null, result 0)
+// CHECK: nn.quantized_experts: quantized_experts(9, operand 0, operand 1, operand 2, operand 5, null, operand 3, operand 6, null, operand 4, operand 7, null, null, null, null, result 0)
 // VERIFY: lower @quantized_experts: equal
 func.func @quantized_experts(%x: tensor<9x40xf32>, %logits: tensor<9x6xf32>) -> tensor<9x24xf32> {
   %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
@@ -162,6 +190,22 @@ func.func @quantized_experts(%x: tensor<9x40xf32>, %logits: tensor<9x6xf32>) -> 
   %us = tp.parameter "quantized.{e}.up_scale" storage <"F32"> : tensor<6x8x2xf32>
   %ds = tp.parameter "quantized.{e}.down_scale" storage <"F32"> : tensor<6x24x1xf32>
   %0 = nn.quantized_experts %x, %routing values %gate, %up, %down scales %gs, %us, %ds {activation = "silu", active = 0.5 : f64, down_group = array<i64: 1, 1, 0>, element = f8E4M3FN, group = array<i64: 1, 1, 32>} : (tensor<9x40xf32>, tensor<9x6xf32>, tensor<6x8x40xi8>, tensor<6x8x40xi8>, tensor<6x24x8xi8>, tensor<6x8x2xf32>, tensor<6x8x2xf32>, tensor<6x24x1xf32>) -> tensor<9x24xf32>
+  return %0 : tensor<9x24xf32>
+}
+
+// Four bits, whose scales are exponents, and biases, as gpt-oss has them.
+// CHECK: nn.quantized_experts: quantized_experts(9, operand 0, operand 1, operand 2, operand 5, null, operand 3, operand 6, null, operand 4, operand 7, null, operand 8, operand 9, null, result 0)
+// VERIFY: lower @microscaled_experts: equal
+func.func @microscaled_experts(%x: tensor<9x64xf32>, %logits: tensor<9x6xf32>) -> tensor<9x24xf32> {
+  %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
+  %gate = tp.parameter "sides_blocks" source <shape = [6, 64, 64], offsets = [0, 0, 0], permutation = [0, 1, 2], steps = [1, 2, 1]> storage <"U8", bits = 4, dim = 2> {tp.stored_type = tensor<6x32x64xf4E2M1FN>} : tensor<6x32x32xi8>
+  %up = tp.parameter "sides_blocks" source <shape = [6, 64, 64], offsets = [0, 1, 0], permutation = [0, 1, 2], steps = [1, 2, 1]> storage <"U8", bits = 4, dim = 2> {tp.stored_type = tensor<6x32x64xf4E2M1FN>} : tensor<6x32x32xi8>
+  %down = tp.parameter "down_blocks" storage <"U8", bits = 4, dim = 2> {tp.stored_type = tensor<6x24x32xf4E2M1FN>} : tensor<6x24x16xi8>
+  %s = arith.constant dense<124> : tensor<6x32x2xi8>
+  %t = arith.constant dense<126> : tensor<6x24x1xi8>
+  %gb = tp.parameter "gate_bias" : tensor<6x32xf32>
+  %ub = tp.parameter "up_bias" : tensor<6x32xf32>
+  %0 = nn.quantized_experts %x, %routing values %gate, %up, %down scales %s, %s, %t biases %gb, %ub {activation = "silu", alpha = 1.702 : f64, down_group = array<i64: 1, 1, 32>, element = f4E2M1FN, group = array<i64: 1, 1, 32>, limit = 7.0 : f64, up_offset = 1.0 : f64} : (tensor<9x64xf32>, tensor<9x6xf32>, tensor<6x32x32xi8>, tensor<6x32x32xi8>, tensor<6x24x16xi8>, tensor<6x32x2xi8>, tensor<6x32x2xi8>, tensor<6x24x1xi8>, tensor<6x32xf32>, tensor<6x32xf32>) -> tensor<9x24xf32>
   return %0 : tensor<9x24xf32>
 }
 

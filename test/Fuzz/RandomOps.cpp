@@ -160,19 +160,25 @@ Value ProgramMaker::experts(Value value) {
         up = parameter({count, width, inner}, "up.weight"),
         down = parameter({count, shape.back(), width}, "down.weight");
   StringAttr silu = builder.getStringAttr("silu");
-  FloatAttr active = builder.getF64FloatAttr(1);
-  Value result = nn::ExpertsOp::create(builder, loc, tensor(shape), value,
-                                       routing, gate, up, down,
-                                       /*inside=*/Value(), silu, active,
-                                       /*top_k=*/IntegerAttr());
+  auto number = [&](double value) { return builder.getF64FloatAttr(value); };
+  FloatAttr active = number(1), alpha = number(chance(30) ? 1.702 : 1),
+            limit = chance(30) ? number(0.5) : FloatAttr(),
+            offset = number(chance(30) ? 1 : 0);
+  SmallVector<Value> biases;
+  if (chance(30))
+    biases = {parameter({count, width}, "gate.bias"),
+              parameter({count, width}, "up.bias")};
+  UnitAttr scalesInput = chance(20) ? builder.getUnitAttr() : UnitAttr();
+  Value result = nn::ExpertsOp::create(
+      builder, loc, tensor(shape), value, routing, gate, up, down, biases,
+      /*inside=*/Value(), silu, active, /*top_k=*/IntegerAttr(), alpha, limit,
+      offset, scalesInput);
   if (chance(40)) {
-    SmallVector<Type> types;
-    for (Value operand : {value, routing, gate, up, down})
-      types.push_back(operand.getType());
     auto backward = nn::ExpertsBackwardOp::create(
-        builder, loc, types,
-        ValueRange{result, value, routing, gate, up, down});
-    backward.setActivationAttr(silu);
+        builder, loc, value.getType(), routing.getType(), gate.getType(),
+        up.getType(), down.getType(), ValueRange(biases).getTypes(), result,
+        value, routing, gate, up, down, biases, /*inside=*/Value(), silu,
+        active, /*top_k=*/IntegerAttr(), alpha, limit, offset);
     llvm::for_each(backward.getResults(), [&](Value each) { keep(each); });
   }
   return result;

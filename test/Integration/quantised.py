@@ -439,3 +439,50 @@ def write(folder, name, seed, skip=(), recipes=False, **changes):
     save(folder / "plain", c, plain)
     save(folder / "quantised", c, quantised, quantization)
     return folder / "quantised", folder / "plain"
+
+
+def write_gpt_oss(folder, seed, **changes):
+    """The same of gpt-oss, whose experts alone are quantised: stacks of all of them, the rows of
+    gate and up in turn, and beside it stacks [experts, inputs, outputs] of the numbers."""
+    rng = numpy.random.default_rng(seed)
+    c = {"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "dtype": "float32",
+         "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": LAYERS,
+         "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 8, "vocab_size": 67,
+         "num_local_experts": 6, "num_experts_per_tok": 2, "sliding_window": 5, "swiglu_limit": 2.0,
+         "max_position_embeddings": 64, "rope_theta": 10000.0, "tie_word_embeddings": False,
+         "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "truncate": False,
+                          "original_max_position_embeddings": 16}} | changes
+    hidden, width, experts = c["hidden_size"], c["intermediate_size"], c["num_local_experts"]
+    heads, keys = (c[key] * c["head_dim"] for key in ("num_attention_heads", "num_key_value_heads"))
+    plain = {"model.embed_tokens.weight": rng.normal(size=(c["vocab_size"], hidden)),
+             "model.norm.weight": rng.uniform(0.5, 1.5, hidden),
+             "lm_head.weight": rng.normal(size=(c["vocab_size"], hidden)) / 8}
+    stacks = {}
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}"
+        for name, n, k in (("q", heads, hidden), ("k", keys, hidden), ("v", keys, hidden),
+                           ("o", hidden, heads)):
+            plain[f"{layer}.self_attn.{name}_proj.weight"] = rng.normal(size=(n, k)) / k ** 0.5
+            plain[f"{layer}.self_attn.{name}_proj.bias"] = rng.normal(size=n) / 4
+        plain[f"{layer}.self_attn.sinks"] = rng.normal(size=c["num_attention_heads"])
+        for norm in ("input_layernorm", "post_attention_layernorm"):
+            plain[f"{layer}.{norm}.weight"] = rng.uniform(0.5, 1.5, hidden)
+        plain[f"{layer}.mlp.router.weight"] = rng.normal(size=(experts, hidden)) / 4
+        plain[f"{layer}.mlp.router.bias"] = rng.normal(size=experts) / 4
+        for name, n, k in (("gate_up", 2 * width, hidden), ("down", hidden, width)):
+            path = f"{layer}.mlp.experts.{name}_proj"
+            packed, numbers = nibbles(rng, experts * n, k)
+            exponents = rng.integers(122, 125, (experts * n, k // 32)).astype(numpy.uint8)
+            exponents.flat[0] = 0
+            scales = numpy.repeat(2.0 ** (exponents.astype(numpy.float64) - 127), 32, axis=1)
+            stacks[f"{path}_blocks"] = packed.reshape(experts, n, k // 32, 16)
+            stacks[f"{path}_scales"] = exponents.reshape(experts, n, k // 32)
+            plain[path] = (numbers * scales).reshape(experts, n, k).transpose(0, 2, 1)
+            plain[f"{path}_bias"] = rng.normal(size=(experts, n)) / 4
+    plain = {key: value.astype(numpy.float32) for key, value in plain.items()}
+    others = {key: value for key, value in plain.items() if f"{key}_blocks" not in stacks}
+    save(folder / "plain", c, plain)
+    save(folder / "quantised", c, others | stacks, {
+        "quant_method": "mxfp4", "modules_to_not_convert": [
+            "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]})
+    return folder / "quantised", folder / "plain"

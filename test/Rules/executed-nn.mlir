@@ -201,6 +201,21 @@ func.func @experts(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"
   return %0, %1 : tensor<2x6x16xf32>, tensor<2x6x16xf32>
 }
 
+// Biases are cut as what they are added to, and once more by width, unevenly.
+// CHECK: partition @gated_experts: equal
+func.func @gated_experts(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}) -> (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<6x10xf32>, tensor<6x10xf32>) {
+  %routing = nn.router %l {normalized, top_k = 2 : i64} : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  %gate = tp.parameter "experts.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}, {}]>]} : tensor<6x10x16xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<6x10x16xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<6x16x10xf32>
+  %b = tp.parameter "experts.bias" : tensor<6x10xf32>
+  %0 = nn.experts %x, %routing, %gate, %up, %down biases %b, %b {activation = "silu", alpha = 1.5 : f64, limit = 0.5 : f64, up_offset = 1.0 : f64} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>, tensor<6x10xf32>, tensor<6x10xf32>) -> tensor<2x6x16xf32>
+  %wide = tp.parameter "wide.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}, {}]>]} : tensor<6x10x16xf32>
+  %1 = nn.experts %x, %routing, %wide, %up, %down {activation = "silu", scales_input} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>) -> tensor<2x6x16xf32>
+  %2:7 = nn.experts_backward %x, %x, %routing, %wide, %up, %down biases %b, %b {activation = "silu", alpha = 1.5 : f64, limit = 0.5 : f64, up_offset = 1.0 : f64} : (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>, tensor<6x10xf32>, tensor<6x10xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>, tensor<6x10xf32>, tensor<6x10xf32>)
+  return %0, %1, %2#0, %2#5, %2#6 : tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<6x10xf32>, tensor<6x10xf32>
+}
+
 // Their derivative, cut likewise.
 // CHECK: partition @experts_backward: equal
 func.func @experts_backward(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x16x10xf32>) {

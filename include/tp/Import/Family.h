@@ -96,6 +96,9 @@ struct ModelLayout {
   llvm::StringRef attention = "self_attn";
   llvm::StringRef query = "self_attn.q_proj", key = "self_attn.k_proj",
                   value = "self_attn.v_proj", output = "self_attn.o_proj";
+  /// A score of each head that attention adds to the sum of exponentials, by
+  /// its whole name.
+  llvm::StringRef sinks;
   Fusion fusion = Fusion::None;
   /// The projection of all three, if they are fused.
   llvm::StringRef queryKeyValue;
@@ -106,6 +109,9 @@ struct ModelLayout {
   bool normsAllHeads = false, normsHaveHeads = false;
   /// Queries and keys are rotated before their norms, not after them.
   bool rotatesBeforeNorms = false;
+  /// Layers that rotate norm queries and keys of each head once more behind
+  /// that, without a weight.
+  bool normsRotated = false;
   /// Rotary pairs are neighbours instead of half a head apart.
   bool interleavedRotary = false;
 
@@ -134,10 +140,14 @@ struct ModelLayout {
   /// The bias of the choice is a row, [1, experts].
   bool routerBiasIsRow = false;
   llvm::StringRef expertGate, expertUp, expertDown, expertGateUp;
+  /// The logits of the choice have a bias too, `router` + ".bias".
+  bool hasRouterBias = false;
   /// Files hold the matrices of all experts as `gate_up_proj` [experts, inputs,
   /// outputs of gate and up] and `down_proj` [experts, inputs, outputs] beside
-  /// the experts' paths.
-  bool expertsAreStacks = false;
+  /// the experts' paths, perhaps with `gate_up_proj_bias` and `down_proj_bias`.
+  /// Rows of gate and up may alternate.
+  bool expertsAreStacks = false, expertsAlternate = false,
+       expertsHaveBias = false;
   /// Stacks may also be [experts, outputs, inputs], as models are loaded.
   bool stacksMayBeSwapped = false;
   /// What all tokens use beside it, if the config has a width for it, times the
@@ -235,6 +245,10 @@ struct ConfigKeys {
   WindowedLayers windowed = WindowedLayers::All;
   Setting<int64_t> windowPeriod = {"", 0},
                    windowBound = {"max_window_layers", 28};
+
+  /// Whether files may ask for attention within chunks, which is the plain one
+  /// up to the length of a chunk; no program is longer then.
+  bool hasChunks = false;
 
   /// Factors of embeddings, of what a part adds to the residual stream, of the
   /// scores (value 0: 1 / sqrt of the head's size) and of the logits.

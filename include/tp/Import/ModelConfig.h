@@ -124,6 +124,10 @@ struct ExpertsConfig {
   /// Of `groups` of neighbours `topGroups` are chosen from, by the sum of the
   /// `groupBest` best of each.
   int64_t groups = 1, topGroups = 1, groupBest = 1;
+  /// How an expert makes its width: see nn.experts. A limit of 0 is none.
+  double alpha = 1, limit = 0, upOffset = 0;
+  /// The scores multiply what experts read.
+  bool scalesInput = false;
   /// Of training: the loss has a term that balances the experts; the router's
   /// input is multiplied by random numbers up to so far from one.
   bool isBalanced = false;
@@ -158,6 +162,10 @@ struct ModelConfig {
   std::optional<LatentConfig> latent;
   int64_t maxPositions = 0; ///< As the file says: `max_position_embeddings`.
   bool statesPositions = false; ///< The file gives `maxPositions`.
+  /// The most positions up to which attention is what it seems to be, and why,
+  /// for messages.
+  std::optional<int64_t> plainPositions;
+  std::string plainReason;
   int64_t typeVocabSize = 0;    ///< Token types.
   int64_t relativeRows = 0;     ///< Rows of the relative-position table.
   std::optional<AlibiConfig> alibi;

@@ -46,6 +46,9 @@ struct QuantizedScheme {
     Block,  ///< `weight`, and `weight_scale_inv` or (one) `weight_scale`
     GPTQ,
     AWQ,
+    /// Stacks of all experts alone, `_blocks` and `_scales` behind their names:
+    /// two elements a byte, in groups.
+    Stack,
   };
   enum class ScaleType {
     Float, ///< of the checkpoint's own type

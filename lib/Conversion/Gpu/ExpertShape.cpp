@@ -17,6 +17,15 @@ template <typename Op>
 static FailureOr<ExpertShape> getShape(Op op, bool isBackward) {
   auto input = cast<RankedTensorType>(op.getInput().getType());
   auto down = cast<RankedTensorType>(op.getDown().getType());
+  bool scalesInput = false;
+  if constexpr (requires { op.getScalesInput(); })
+    scalesInput = op.getScalesInput();
+  if (!op.getBiases().empty() || op.getLimit() ||
+      op.getAlpha().convertToDouble() != 1 || !op.getUpOffset().isZero() ||
+      scalesInput)
+    return op.emitOpError("with biases, limit, alpha, up_offset or scales_input "
+                          "has no kernel on a device: expected none of them "
+                          "with this target; --target cpu:native computes them");
   ExpertShape shape;
   shape.k = input.getShape().back();
   shape.experts = down.getDimSize(0);

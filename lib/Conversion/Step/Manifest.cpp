@@ -170,8 +170,11 @@ static void describeSource(json::Object &result, RankedTensorType global,
   SmallVector<int64_t> sizes(global.getRank());
   for (auto [dim, from] : llvm::enumerate(source.getPermutation()))
     sizes[from] = global.getDimSize(dim);
-  result["slice"] = json::Object{{"offsets", getShape(source.getOffsets())},
-                                 {"sizes", getShape(sizes)}};
+  json::Object slice{{"offsets", getShape(source.getOffsets())},
+                     {"sizes", getShape(sizes)}};
+  if (!source.getSteps().empty())
+    slice["steps"] = getShape(source.getSteps());
+  result["slice"] = std::move(slice);
   result["permutation"] = getShape(source.getPermutation());
 }
 

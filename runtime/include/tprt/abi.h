@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define TPRT_ABI_VERSION 5
+#define TPRT_ABI_VERSION 6
 
 /// The only symbol that the code section exports.
 #define TPRT_QUERY_SYMBOL "tprt_query"
@@ -128,12 +128,14 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// experts: out [rows, n] is the weighted sum of the gated feed-forwards that
 ///   `experts[id]` describes of x [rows, k], as nn.experts says; gate and up
 ///   are [experts, f, k], down [experts, n, f], routing [rows, experts] f32,
-///   all contiguous. An expert is read only if a row has a weight for it. A
+///   all contiguous. An expert is read only if a row has a weight for it. The
+///   biases [experts, f] (f32, or null: none) are added to its gate and up. A
 ///   position of the width is left out where inside [f] (i32, or null: none)
 ///   is zero.
 /// experts_backward: the derivative of that by its operands, from the cotangent
 ///   [rows, n] of out, as nn.experts_backward says; all contiguous, and of the
-///   results all but dx f32.
+///   results all but dx f32. dgate_bias and dup_bias are null where there are no
+///   biases.
 /// quantized_gemm: gemm with a weight that lies in memory quantised, as
 ///   `gemms[id].quantized` describes it: values [n, k] in bytes (of four bits
 ///   two to a byte, the first in the low bits, rows of whole bytes), scales and
@@ -171,17 +173,19 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(embedding_backward, I64(tokens) I64(rows) I64(columns) I64(id_bytes)       \
                             IN(ids) IN(cotangent) IN(into) OUT(table))         \
   X(experts, I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(up) IN(down)      \
-                 IN(inside) OUT(out))                                          \
+                 IN(gate_bias) IN(up_bias) IN(inside) OUT(out))                \
   X(experts_backward,                                                          \
     I32(id) I64(rows) IN(cotangent) IN(x) IN(routing) IN(gate) IN(up) IN(down) \
-        IN(inside) OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))       \
+        IN(gate_bias) IN(up_bias) IN(inside) OUT(dx) OUT(drouting) OUT(dgate)  \
+            OUT(dup) OUT(ddown) OUT(dgate_bias) OUT(dup_bias))                 \
   X(quantized_gemm,                                                            \
     I32(id) I64(rows) IN(x) I64(x_stride) IN(values) IN(scales) IN(zeros)      \
         IN(groups) IN(outer_scale) IN(bias) IN(residual) OUT(y) I64(y_stride)) \
   X(quantized_experts,                                                         \
     I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(gate_scales)               \
         IN(gate_zeros) IN(up) IN(up_scales) IN(up_zeros) IN(down)              \
-            IN(down_scales) IN(down_zeros) IN(inside) OUT(out))
+            IN(down_scales) IN(down_zeros) IN(gate_bias) IN(up_bias)           \
+                IN(inside) OUT(out))
 
 /// The layout of a sampling record: its best logits and their tokens, the
 /// largest logit, the sums of exponentials relative to it, as they are and over

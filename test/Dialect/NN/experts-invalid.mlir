@@ -157,3 +157,59 @@ func.func @experts_backward(%y: tensor<8x48xbf16>, %x: tensor<8x64xbf16>, %r: te
   %0:5 = nn.experts_backward %y, %x, %r, %g, %g, %d {activation = "silu"} : (tensor<8x48xbf16>, tensor<8x64xbf16>, tensor<8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> (tensor<8x64xbf16>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xbf16>)
   return
 }
+
+// -----
+
+func.func @experts_gating(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>, %b: tensor<6x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected alpha to be a finite number above 0, got 0.000000e+00}}
+  %0 = nn.experts %x, %r, %g, %g, %d {activation = "silu", alpha = 0.0 : f64} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts_gating(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>, %b: tensor<6x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected alpha beside the activation silu, got 'relu'}}
+  %0 = nn.experts %x, %r, %g, %g, %d {activation = "relu", alpha = 2.0 : f64} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts_gating(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>, %b: tensor<6x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected limit to be a finite number above 0, got -1.000000e+00}}
+  %0 = nn.experts %x, %r, %g, %g, %d {activation = "silu", limit = -1.0 : f64} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts_gating(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>, %b: tensor<6x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected up_offset to be a finite number}}
+  %0 = nn.experts %x, %r, %g, %g, %d {activation = "silu", up_offset = 0x7FF0000000000000 : f64} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts_gating(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>, %b: tensor<6x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected biases of gate and of up, or none, got 1}}
+  %0 = nn.experts %x, %r, %g, %g, %d biases %b {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<6x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts_biases(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>, %b: tensor<32xf32>) {
+  // expected-error @below {{'nn.experts' op expected biases of shape [6, 32], got [32]}}
+  %0 = nn.experts %x, %r, %g, %g, %d biases %b, %b {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<32xf32>, tensor<32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts_backward_biases(%y: tensor<8x48xf32>, %x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>, %b: tensor<6x32xf32>) {
+  // expected-error @below {{'nn.experts_backward' op expected as many d_biases as biases, 2, got 0}}
+  %0:5 = nn.experts_backward %y, %x, %r, %g, %g, %d biases %b, %b {activation = "silu"} : (tensor<8x48xf32>, tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<6x32xf32>, tensor<6x32xf32>) -> (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>)
+  return
+}

@@ -92,7 +92,7 @@ func.func @generation(%starts: tensor<5xi32>, %context: tensor<4xi32>, %table: t
 }
 
 // CHECK-LABEL: func.func @experts
-func.func @experts(%i: tensor<32xi32>, %x: tensor<2x8x64xbf16>, %l: tensor<2x8x6xf32>, %b: tensor<6xf32>, %g: tensor<6x32x64xbf16>, %d: tensor<6x48x32xbf16>) {
+func.func @experts(%i: tensor<32xi32>, %bias: tensor<6x32xf32>, %x: tensor<2x8x64xbf16>, %l: tensor<2x8x6xf32>, %b: tensor<6xf32>, %g: tensor<6x32x64xbf16>, %d: tensor<6x48x32xbf16>) {
   // CHECK: nn.router %{{.*}} {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   %0 = nn.router %l {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   // CHECK: nn.router %{{.*}} bias %{{.*}} {scale = 2.500000e+00 : f64, sigmoid, top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
@@ -101,6 +101,10 @@ func.func @experts(%i: tensor<32xi32>, %x: tensor<2x8x64xbf16>, %l: tensor<2x8x6
   %3 = nn.router %l {group_best = 2 : i64, groups = 3 : i64, top_groups = 2 : i64, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   // CHECK: nn.experts %{{.*}} {activation = "silu", active = 2.500000e-01 : f64} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> tensor<2x8x48xbf16>
   %2 = nn.experts %x, %0, %g, %g, %d {activation = "silu", active = 0.25 : f64} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> tensor<2x8x48xbf16>
+  // CHECK: nn.experts %{{.*}} biases %{{.*}}, %{{.*}} inside %arg0 {activation = "silu", alpha = 1.702000e+00 : f64, limit = 7.000000e+00 : f64, up_offset = 1.000000e+00 : f64}
+  %5 = nn.experts %x, %0, %g, %g, %d biases %bias, %bias inside %i {activation = "silu", alpha = 1.702 : f64, limit = 7.0 : f64, up_offset = 1.0 : f64} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>, tensor<6x32xf32>, tensor<6x32xf32>, tensor<32xi32>) -> tensor<2x8x48xbf16>
+  // CHECK: nn.experts %{{.*}} {activation = "silu", scales_input} : (tensor<2x8x64xbf16>
+  %6 = nn.experts %x, %0, %g, %g, %d {activation = "silu", scales_input} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> tensor<2x8x48xbf16>
   // CHECK: nn.experts %{{.*}} inside %arg0 {activation = "relu"} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>, tensor<32xi32>) -> tensor<2x8x48xbf16>
   %4 = nn.experts %x, %0, %g, %g, %d inside %i {activation = "relu"} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>, tensor<32xi32>) -> tensor<2x8x48xbf16>
   return

@@ -427,3 +427,19 @@ func.func @stack_of_nothing() {
   %0 = tp.parameter "experts.{e}.w" : tensor<f32>
   return
 }
+
+// -----
+
+func.func @source_steps() {
+  // expected-error@+1 {{expected the box [1, 10) to lie in dimension 0 of the source, which has size 9}}
+  %0 = tp.parameter "w" source <shape = [9], offsets = [1], permutation = [0], steps = [2]> : tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @source_steps() {
+  // expected-error@+1 {{expected the source to have 1 steps of at least 1, or none, got [0]}}
+  %0 = tp.parameter "w" source <shape = [9], offsets = [1], permutation = [0], steps = [0]> : tensor<4xf32>
+  return
+}

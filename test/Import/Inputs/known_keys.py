@@ -49,7 +49,9 @@ EXCEPTIONS = {
     "gemma3": "vision_config boi_token_index eoi_token_index image_token_index mm_tokens_per_image",
     "qwen3_vl_moe": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
     "kimi_k25": """vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id
-        projection_hidden_size projection_layer_norm_eps"""}
+        projection_hidden_size projection_layer_norm_eps""",
+    "llama4": "vision_config boi_token_index eoi_token_index image_token_index",
+    "llama4_text": "attn_scale"}
 
 
 # Families without a checkpoint of their own, and those whose form they have.

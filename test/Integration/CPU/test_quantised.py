@@ -65,6 +65,13 @@ def test_smaller_groups(tmp_path, name):
     compare(folder, plain, (4,))
 
 
+@pytest.mark.parametrize("width", (96, 160))
+def test_gpt_oss(tmp_path, width):
+    """Three and five groups of the width over two and four ranks, and six experts over four."""
+    folder, plain = quantised.write_gpt_oss(tmp_path, SEED, intermediate_size=width)
+    compare(folder, plain, (1, 2, 4), ("megatron", "expert"))
+
+
 @pytest.mark.parametrize("name", quantised.RECIPES)
 def test_recipes(tmp_path, name):
     """Inputs are rounded as the recipe says, whichever parts of them ranks have. A number that is
@@ -108,11 +115,16 @@ def test_text(tmp_path, name, monkeypatch):
     assert answer(folder, 2) == expected
 
 
-@pytest.mark.parametrize("name", ("int4-g32-asymmetric", "fp8-blocks", "gptq"))
+@pytest.mark.parametrize("name", ("int4-g32-asymmetric", "fp8-blocks", "gptq", "gpt-oss"))
 def test_memory(tmp_path, name):
     """What a rank has is what the file has, and what is stated: no weight is ever widened."""
-    folder, plain = quantised.write(tmp_path, name, SEED, hidden_size=512, intermediate_size=1536,
-                                    num_attention_heads=16, num_key_value_heads=4, head_dim=32)
+    if name == "gpt-oss":
+        folder, plain = quantised.write_gpt_oss(tmp_path, SEED, hidden_size=256,
+                                                intermediate_size=512, num_local_experts=16)
+    else:
+        folder, plain = quantised.write(
+            tmp_path, name, SEED, hidden_size=512, intermediate_size=1536,
+            num_attention_heads=16, num_key_value_heads=4, head_dim=32)
     prompts, program = tmp_path / "prompts.json", tmp_path / "program.tpa"
     prompts.write_text(json.dumps([[5] * 40, [7]]))
     recipe = ["--activations", "float"] if name == "fp8-blocks" else []

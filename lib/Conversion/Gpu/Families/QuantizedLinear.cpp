@@ -52,7 +52,7 @@ static int64_t getTypeNumber(Type type) {
   return type.isF32()                   ? 0
          : type.isBF16()                ? 1
          : type.isF16()                 ? 2
-         : isa<Float8E8M0FNUType>(type) ? 3
+         : type.isInteger(8)            ? 3 // bytes of f8E8M0FNU
          : isa<Float8E4M3FNType>(type)  ? 4
                                         : -1;
 }

@@ -153,7 +153,7 @@ static StringRef getQuantizedName(Type type) {
 llvm::json::Object tp::nn::describeQuantized(Type element, Value scales,
                                              ArrayRef<int64_t> group) {
   Type scale = typeOf(scales).getElementType();
-  std::string name = getTypeName(scale);
+  std::string name = scale.isInteger(8) ? "e8m0" : getTypeName(scale);
   return llvm::json::Object{
       {"type", getQuantizedName(element)},
       {"scale_type", name.empty() ? getQuantizedName(scale).str() : name},

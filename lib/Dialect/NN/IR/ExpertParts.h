@@ -18,6 +18,54 @@
 
 namespace tp::nn {
 
+/// Attributes that say how an expert's width is made, and its biases.
+template <typename Op>
+llvm::LogicalResult verifyGating(Op op, llvm::ArrayRef<int64_t> biases) {
+  static constexpr llvm::StringRef known[] = {"relu", "silu", "gelu_erf",
+                                              "gelu_tanh"};
+  if (!llvm::is_contained(known, op.getActivation()))
+    return op.emitOpError() << "expected activation to be relu, silu, gelu_erf "
+                               "or gelu_tanh, got '"
+                            << op.getActivation() << "'";
+  double alpha = op.getAlpha().convertToDouble();
+  if (!(alpha > 0 && op.getAlpha().isFinite()))
+    return op.emitOpError()
+           << "expected alpha to be a finite number above 0, got " << alpha;
+  if (alpha != 1 && op.getActivation() != "silu")
+    return op.emitOpError() << "expected alpha beside the activation silu, got '"
+                            << op.getActivation() << "'";
+  if (std::optional<llvm::APFloat> limit = op.getLimit();
+      limit && !(limit->isFinite() && limit->convertToDouble() > 0))
+    return op.emitOpError()
+           << "expected limit to be a finite number above 0, got "
+           << limit->convertToDouble();
+  if (!op.getUpOffset().isFinite())
+    return op.emitOpError("expected up_offset to be a finite number");
+  if (size_t count = op.getBiases().size(); count != 0 && count != 2)
+    return op.emitOpError()
+           << "expected biases of gate and of up, or none, got " << count;
+  for (mlir::Value bias : op.getBiases())
+    if (failed(expectShape(op, "biases", bias, biases)))
+      return llvm::failure();
+  return llvm::success();
+}
+
+template <typename Op>
+Gating getGating(Op op) {
+  Gating gating{op.getActivation(), op.getAlpha().convertToDouble(),
+                std::nullopt, op.getUpOffset().convertToDouble()};
+  if (std::optional<llvm::APFloat> limit = op.getLimit())
+    gating.limit = limit->convertToDouble();
+  return gating;
+}
+
+/// The bias of gate, or of up; null if there is none.
+template <typename Op>
+mlir::Value getBias(Op op, unsigned index) {
+  return op.getBiases().empty() ? mlir::Value()
+                                : mlir::Value(op.getBiases()[index]);
+}
+
 /// Operands and attributes of either; `outer`, called `what`, has the rows of
 /// the result.
 template <typename Op>
@@ -50,12 +98,8 @@ llvm::LogicalResult verifyExperts(Op op, llvm::StringRef what,
       (op.getInside() &&
        failed(expectShape(op, "inside", op.getInside(), {f}))))
     return llvm::failure();
-  static constexpr llvm::StringRef known[] = {"relu", "silu", "gelu_erf",
-                                              "gelu_tanh"};
-  if (!llvm::is_contained(known, op.getActivation()))
-    return op.emitOpError() << "expected activation to be relu, silu, gelu_erf "
-                               "or gelu_tanh, got '"
-                            << op.getActivation() << "'";
+  if (failed(verifyGating(op, {experts, f})))
+    return llvm::failure();
   double active = op.getActive().convertToDouble();
   if (!(active > 0 && active <= 1))
     return op.emitOpError()
@@ -63,10 +107,6 @@ llvm::LogicalResult verifyExperts(Op op, llvm::StringRef what,
   if (std::optional<int64_t> topK = op.getTopK(); topK && *topK < 1)
     return op.emitOpError() << "expected top_k to be at least 1, got " << *topK;
   return llvm::success();
-}
-
-inline mlir::Value activate(Scalar &e, llvm::StringRef name, mlir::Value x) {
-  return buildActivation(e.b, e.b.getLoc(), name, x);
 }
 
 /// `value`, or zero where `number` is.
@@ -97,11 +137,38 @@ inline mlir::Value mapWidth(Emitter &emitter, mlir::RankedTensorType type,
   });
 }
 
+/// side[..., E, f] plus bias[E, f]; the side itself if there is no bias.
+inline mlir::Value addBias(Emitter &emitter, mlir::Value side,
+                           mlir::Value bias) {
+  if (!bias)
+    return side;
+  Loops all = emitter.loops(typeOf(side).getRank());
+  return emitter.map(
+      typeOf(side),
+      {{side, all}, {bias, Loops(llvm::ArrayRef(all).take_back(2))}},
+      [](Scalar &e, mlir::ValueRange v) { return e.add(v[0], v[1]); });
+}
+
 /// Rows of the input, whatever dimensions they have.
 template <typename Op>
 int64_t countRows(Op op) {
   mlir::RankedTensorType input = typeOf(op.getInput());
   return input.getNumElements() / input.getShape().back();
+}
+
+/// The manifest's fields of an expert's width that are not as most have them.
+template <typename Op>
+void describeGating(Op op, llvm::json::Object &fields) {
+  Gating gating = getGating(op);
+  if (gating.alpha != 1)
+    fields["alpha"] = gating.alpha;
+  if (gating.limit)
+    fields["limit"] = *gating.limit;
+  if (gating.upOffset != 0)
+    fields["up_offset"] = gating.upOffset;
+  if constexpr (requires { op.getScalesInput(); })
+    if (op.getScalesInput())
+      fields["scales_input"] = true;
 }
 
 template <typename Op>
@@ -114,6 +181,7 @@ LibraryDescription describeExperts(Op op) {
                             {"n", down[1]},
                             {"type", getTypeName(input.getElementType())},
                             {"activation", op.getActivation()}};
+  describeGating(op, fields);
   return {"experts", std::move(fields), {{"rows", countRows(op)}}};
 }
 

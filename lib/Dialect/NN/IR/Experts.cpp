@@ -38,6 +38,8 @@ FailureOr<ShardingRule> ExpertsOp::getShardingRule() {
   addOperand(rule, {{e}, {f}, {k}}, Linearity::None);
   addOperand(rule, {{e}, {f}, {k}}, Linearity::None);
   addOperand(rule, {{e}, {n}, {f}}, Linearity::Multilinear);
+  for (size_t i = 0; i < getBiases().size(); ++i)
+    addOperand(rule, {{e}, {f}}, Linearity::None);
   if (getInside())
     addOperand(rule, {{f}}, Linearity::None);
   addResult(rule, with(rows, n));
@@ -52,7 +54,7 @@ SmallVector<PadState> ExpertsOp::getPaddingStates(unsigned factor,
   unsigned rows = typeOf(getInput()).getRank() - 1;
   bool zero = factor <= rows && isZero(in[1]);
   if (factor == rows + 1 && getInside())
-    zero = isZero(in[4]) && isZero(in[5]);
+    zero = isZero(in[4]) && isZero(in.back());
   return {zero ? PadState::Zero : PadState::Anything};
 }
 
@@ -61,6 +63,14 @@ std::optional<IntegerRange> ExpertsOp::getIntegerRange(OpOperand &) {
 }
 
 static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
+
+/// side[..., E, f] times routing[..., E].
+static Value scaleByRouting(Emitter &emitter, Value side, Value routing) {
+  Loops all = emitter.loops(typeOf(side).getRank());
+  return emitter.map(typeOf(side),
+                     {{side, all}, {routing, Loops(ArrayRef(all).drop_back())}},
+                     product);
+}
 
 FailureOr<SmallVector<Value>> ExpertsOp::decompose(OpBuilder &builder) {
   RankedTensorType input = typeOf(getInput());
@@ -86,33 +96,45 @@ FailureOr<SmallVector<Value>> ExpertsOp::decompose(OpBuilder &builder) {
                           at({e, to}), rows + 3, Combine::Sum,
                           {{x, position}, {weight, {e, to, from}}}, product);
   };
-  Value gate = multiply(getGate(), getInput(), at({from}), down[2]);
-  Value up = multiply(getUp(), getInput(), at({from}), down[2]);
+  SmallVector<Value> sides;
+  for (unsigned i : {0, 1}) {
+    Value side = multiply(i == 0 ? getGate() : getUp(), getInput(), at({from}),
+                          down[2]);
+    if (getScalesInput())
+      side = scaleByRouting(emitter, side, getRouting());
+    sides.push_back(addBias(emitter, side, getBias(*this, i)));
+  }
   Loops same = emitter.loops(rows + 2);
   Value inner =
       mapWidth(emitter, input.clone(shapeWith({down[0], down[2]})), getInside(),
-               {{gate, same}, {up, same}}, [&](Scalar &s, ValueRange v) {
-                 return s.mul(activate(s, getActivation(), v[0]), v[1]);
+               {{sides[0], same}, {sides[1], same}},
+               [&](Scalar &s, ValueRange v) {
+                 return buildGated(s.b, s.b.getLoc(), getGating(*this), v[0],
+                                   v[1]);
                });
   Value outer = multiply(getDown(), inner, at({e, from}), down[1]);
   Value result =
       emitter.reduce(typeOf(getResult()), at({to}), rows + 2, Combine::Sum,
                      {{outer, at({e, to})}, {getRouting(), at({e})}},
-                     [](Scalar &s, ValueRange v) {
-                       return unlessZero(s, v[1], s.mul(v[1], v[0]));
+                     [&](Scalar &s, ValueRange v) {
+                       Value term = getScalesInput() ? v[0] : s.mul(v[1], v[0]);
+                       return unlessZero(s, v[1], term);
                      });
   return SmallVector<Value>{result};
 }
 
 FailureOr<SmallVector<Value>> ExpertsOp::buildVjp(OpBuilder &builder,
                                                   ValueRange cotangents) {
+  if (getScalesInput())
+    return emitOpError("with scales_input has no derivative"), failure();
   Emitter emitter(builder, getLoc(), typeOf(getInput()).getElementType());
   auto wide = [&](Value value) { return emitter.wideType(shapeOf(value)); };
   auto backward = ExpertsBackwardOp::create(
       builder, getLoc(), getInput().getType(), wide(getRouting()),
-      wide(getGate()), wide(getUp()), wide(getDown()), cotangents[0],
-      getInput(), getRouting(), getGate(), getUp(), getDown(), getInside(),
-      getActivationAttr(), getActiveAttr(), getTopKAttr());
+      wide(getGate()), wide(getUp()), wide(getDown()), getBiases().getTypes(),
+      cotangents[0], getInput(), getRouting(), getGate(), getUp(), getDown(),
+      getBiases(), getInside(), getActivationAttr(), getActiveAttr(),
+      getTopKAttr(), getAlphaAttr(), getLimitAttr(), getUpOffsetAttr());
   SmallVector<Value> gradients(backward.getResults());
   for (auto [operand, gradient] : llvm::zip(getOperands(), gradients))
     if (RankedTensorType type = typeOf(operand); type != gradient.getType())
@@ -159,5 +181,6 @@ ExpertsOp::getLibraryDescription(const LibraryUse &) {
 
 LibraryCall ExpertsOp::getLibraryCall(const LibraryUse &) {
   return abi::experts(countRows(*this), getInput(), getRouting(), getGate(),
-                      getUp(), getDown(), getInside(), getResult());
+                      getUp(), getDown(), getBias(*this, 0), getBias(*this, 1),
+                      getInside(), getResult());
 }

@@ -23,6 +23,13 @@ LogicalResult ExpertsBackwardOp::verify() {
     return expect(*this, what, value, shapeOf(of), element);
   };
   Type wide = getF32(*this);
+  if (getDBiases().size() != getBiases().size())
+    return emitOpError() << "expected as many d_biases as biases, "
+                         << getBiases().size() << ", got "
+                         << getDBiases().size();
+  for (auto [result, bias] : llvm::zip(getDBiases(), getBiases()))
+    if (failed(isLike("d_biases", result, bias, wide)))
+      return failure();
   return success(
       succeeded(isLike("d_input", getDInput(), getInput(),
                        typeOf(getInput()).getElementType())) &&
@@ -47,6 +54,8 @@ FailureOr<ShardingRule> ExpertsBackwardOp::getShardingRule() {
   addOperand(rule, inner, Linearity::None);
   addOperand(rule, inner, Linearity::None);
   addOperand(rule, outer, Linearity::None);
+  for (size_t i = 0; i < getBiases().size(); ++i)
+    addOperand(rule, {{e}, {f}}, Linearity::None);
   if (getInside())
     addOperand(rule, {{f}}, Linearity::None);
   addResult(rule, with(rows, k));
@@ -54,6 +63,8 @@ FailureOr<ShardingRule> ExpertsBackwardOp::getShardingRule() {
   addResult(rule, inner);
   addResult(rule, inner);
   addResult(rule, outer);
+  for (size_t i = 0; i < getBiases().size(); ++i)
+    addResult(rule, {{e}, {f}});
   return rule;
 }
 
@@ -66,7 +77,7 @@ ExpertsBackwardOp::getPaddingStates(unsigned factor, ArrayRef<PadState> in) {
                                zero ? PadState::Zero : PadState::Anything);
   // Terms over the width: what the sides' derivatives are multiplied with is
   // gate and up; those of the routing weights have no other part.
-  if (factor == rows + 1 && getInside() && isZero(in[6])) {
+  if (factor == rows + 1 && getInside() && isZero(in.back())) {
     states[1] = PadState::Zero;
     if (isZero(in[3]) && isZero(in[4]))
       states[0] = PadState::Zero;
@@ -83,10 +94,6 @@ std::optional<IntegerRange> ExpertsBackwardOp::getIntegerRange(OpOperand &) {
 //===----------------------------------------------------------------------===//
 
 static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
-
-static Value getSlope(Scalar &e, StringRef activation, Value x) {
-  return buildActivationSlope(e.b, e.b.getLoc(), activation, x);
-}
 
 namespace {
 /// The definition, written down value by value. Loops: rows, expert, and the
@@ -123,6 +130,7 @@ private:
   }
   void buildInner();
   Value sumOverRows(Value result, Value left, Value right, Loops rightAt);
+  Value sumOverRows(Value result, Value side);
 };
 } // namespace
 
@@ -137,28 +145,31 @@ void Definition::buildInner() {
   };
   Value gate = multiply(op.getGate(), {e, to, from}, op.getInput());
   Value up = multiply(op.getUp(), {e, to, from}, op.getInput());
+  gate = addBias(emitter, gate, getBias(op, 0));
+  up = addBias(emitter, up, getBias(op, 1));
   dInner = multiply(op.getDown(), {e, from, to}, op.getCotangent());
-  StringRef activation = op.getActivation();
+  Gating gating = getGating(op);
   Loops same = emitter.loops(rows + 2), weightAt(ArrayRef(same).drop_back());
   if (op.getInside())
     dInner = mapInside(wide, {{dInner, same}},
                        [](Scalar &, ValueRange v) { return v[0]; });
   inner = mapInside(input.clone(shape), {{gate, same}, {up, same}},
                     [&](Scalar &s, ValueRange v) {
-                      return s.mul(activate(s, activation, v[0]), v[1]);
+                      return buildGated(s.b, s.b.getLoc(), gating, v[0], v[1]);
                     });
   Operand weight{op.getRouting(), weightAt};
-  dGate =
-      mapInside(wide, {weight, {dInner, same}, {up, same}, {gate, same}},
-                [&](Scalar &s, ValueRange v) {
-                  Value slope = s.mul(v[2], getSlope(s, activation, v[3]));
-                  return unlessZero(s, v[0], s.mul(s.mul(v[0], v[1]), slope));
-                });
-  dUp = mapInside(wide, {weight, {dInner, same}, {gate, same}},
-                  [&](Scalar &s, ValueRange v) {
-                    Value value = s.mul(v[1], activate(s, activation, v[2]));
-                    return unlessZero(s, v[0], s.mul(v[0], value));
-                  });
+  auto bySide = [&](bool isUp) {
+    return mapInside(
+        wide, {weight, {dInner, same}, {gate, same}, {up, same}},
+        [&](Scalar &s, ValueRange v) {
+          auto [byGate, byUp] =
+              buildGatedSlopes(s.b, s.b.getLoc(), gating, v[2], v[3]);
+          Value slope = isUp ? byUp : byGate;
+          return unlessZero(s, v[0], s.mul(s.mul(v[0], v[1]), slope));
+        });
+  };
+  dGate = bySide(/*isUp=*/false);
+  dUp = bySide(/*isUp=*/true);
 }
 
 /// The sum over rows of left[..., E, `to`] * right of the rows of an expert.
@@ -168,6 +179,18 @@ Value Definition::sumOverRows(Value result, Value left, Value right,
                         {routing(), {left, at({e, to})}, {right, rightAt}},
                         [](Scalar &s, ValueRange v) {
                           return unlessZero(s, v[0], s.mul(v[1], v[2]));
+                        });
+}
+
+/// The sum over rows of side[..., E, f], of the rows of an expert.
+Value Definition::sumOverRows(Value result, Value side) {
+  Loops each = emitter.loops(rows + 2);
+  Loops weightAt(ArrayRef(each).drop_back());
+  return emitter.reduce(typeOf(result), Loops(ArrayRef(each).take_back(2)),
+                        rows + 2, Combine::Sum,
+                        {{op.getRouting(), weightAt}, {side, each}},
+                        [](Scalar &s, ValueRange v) {
+                          return unlessZero(s, v[0], v[1]);
                         });
 }
 
@@ -200,7 +223,11 @@ SmallVector<Value> Definition::build() {
       [](Scalar &s, ValueRange v) {
         return unlessZero(s, v[0], s.mul(s.mul(v[0], v[1]), v[2]));
       });
-  return {dInput, dRouting, gate, up, down};
+  SmallVector<Value> results{dInput, dRouting, gate, up, down};
+  for (auto [result, side] :
+       llvm::zip(op.getDBiases(), SmallVector<Value>{dGate, dUp}))
+    results.push_back(sumOverRows(result, side));
+  return results;
 }
 
 FailureOr<SmallVector<Value>> ExpertsBackwardOp::decompose(OpBuilder &builder) {
@@ -223,9 +250,15 @@ ExpertsBackwardOp::getLibraryDescription(const LibraryUse &) {
   return describeExperts(*this);
 }
 
+static Value getDBias(ExpertsBackwardOp op, unsigned index) {
+  return op.getDBiases().empty() ? Value() : Value(op.getDBiases()[index]);
+}
+
 LibraryCall ExpertsBackwardOp::getLibraryCall(const LibraryUse &) {
   return abi::experts_backward(countRows(*this), getCotangent(), getInput(),
                                getRouting(), getGate(), getUp(), getDown(),
+                               getBias(*this, 0), getBias(*this, 1),
                                getInside(), getDInput(), getDRouting(),
-                               getDGate(), getDUp(), getDDown());
+                               getDGate(), getDUp(), getDDown(),
+                               getDBias(*this, 0), getDBias(*this, 1));
 }

@@ -35,3 +35,65 @@ Value tp::nn::buildActivationSlope(OpBuilder &builder, Location loc,
   }
   return name == "silu" ? siluSlope(e, x) : geluSlope(e, x, getGelu(name));
 }
+
+//===----------------------------------------------------------------------===//
+// Gate and up
+//===----------------------------------------------------------------------===//
+
+/// silu(alpha x) / alpha is x / (1 + exp(-alpha x)).
+static Value activate(Scalar &e, const Gating &gating, Value x) {
+  if (gating.alpha == 1)
+    return buildActivation(e.b, e.b.getLoc(), gating.activation, x);
+  Value y = buildActivation(e.b, e.b.getLoc(), gating.activation,
+                            e.mul(x, e.number(gating.alpha)));
+  return e.div(y, e.number(gating.alpha));
+}
+
+static Value activateSlope(Scalar &e, const Gating &gating, Value x) {
+  if (gating.alpha != 1)
+    x = e.mul(x, e.number(gating.alpha));
+  return buildActivationSlope(e.b, e.b.getLoc(), gating.activation, x);
+}
+
+/// Gate and up within their bounds.
+static std::pair<Value, Value> bound(Scalar &e, const Gating &gating,
+                                     Value gate, Value up) {
+  if (!gating.limit)
+    return {gate, up};
+  Value most = e.number(*gating.limit), least = e.number(-*gating.limit);
+  up = arith::MinimumFOp::create(e.b, up, most);
+  return {arith::MinimumFOp::create(e.b, gate, most),
+          arith::MaximumFOp::create(e.b, up, least)};
+}
+
+static Value shiftUp(Scalar &e, const Gating &gating, Value up) {
+  return gating.upOffset == 0 ? up : e.add(up, e.number(gating.upOffset));
+}
+
+Value tp::nn::buildGated(OpBuilder &builder, Location loc, const Gating &gating,
+                         Value gate, Value up) {
+  Scalar e(builder, loc, gate.getType());
+  auto [g, u] = bound(e, gating, gate, up);
+  return e.mul(activate(e, gating, g), shiftUp(e, gating, u));
+}
+
+std::pair<Value, Value> tp::nn::buildGatedSlopes(OpBuilder &builder,
+                                                 Location loc,
+                                                 const Gating &gating,
+                                                 Value gate, Value up) {
+  Scalar e(builder, loc, gate.getType());
+  auto [g, u] = bound(e, gating, gate, up);
+  Value byGate = e.mul(shiftUp(e, gating, u), activateSlope(e, gating, g));
+  Value byUp = activate(e, gating, g);
+  if (!gating.limit)
+    return {byGate, byUp};
+  using arith::CmpFPredicate;
+  auto keep = [&](CmpFPredicate how, Value x, double limit, Value slope) {
+    Value isInside = arith::CmpFOp::create(e.b, how, x, e.number(limit));
+    return e.select(isInside, slope, e.number(0));
+  };
+  double limit = *gating.limit;
+  byGate = keep(CmpFPredicate::ULE, gate, limit, byGate);
+  byUp = keep(CmpFPredicate::ULE, up, limit, byUp);
+  return {byGate, keep(CmpFPredicate::UGE, up, -limit, byUp)};
+}

@@ -56,8 +56,10 @@ LogicalResult QuantizedExpertsOp::verify() {
   if (failed(expectShape(*this, "routing", getRouting(), routing)) ||
       failed(expectShape(*this, "result", getResult(), result)))
     return failure();
-  return getInside() ? expectShape(*this, "inside", getInside(),
-                                   shapeOf(getValues()[0])[1])
+  ArrayRef<int64_t> width = shapeOf(getValues()[0]).take_front(2);
+  if (failed(verifyGating(*this, width)))
+    return failure();
+  return getInside() ? expectShape(*this, "inside", getInside(), width[1])
                      : success();
 }
 
@@ -90,8 +92,9 @@ QuantizedExpertsOp::decompose(OpBuilder &builder) {
     matrices.push_back(buildDequantized(emitter, getMatrix(*this, i)));
   auto experts = ExpertsOp::create(
       builder, getLoc(), getResult().getType(), getInput(), getRouting(),
-      matrices[0], matrices[1], matrices[2], getInside(), getActivationAttr(),
-      getActiveAttr(), getTopKAttr());
+      matrices[0], matrices[1], matrices[2], getBiases(), getInside(),
+      getActivationAttr(), getActiveAttr(), getTopKAttr(), getAlphaAttr(),
+      getLimitAttr(), getUpOffsetAttr(), getScalesInputAttr());
   auto values = experts.decompose(builder);
   experts.erase();
   return values;
@@ -108,7 +111,9 @@ double QuantizedExpertsOp::getFlopsPerPoint() {
 
 double QuantizedExpertsOp::getReadPart(OpOperand &operand) {
   unsigned index = operand.getOperandNumber();
-  if (index < 2 || operand.get() == getInside())
+  bool isSmall = llvm::is_contained(getBiases(), operand.get()) ||
+                 operand.get() == getInside();
+  if (index < 2 || isSmall)
     return 1;
   return 1 - std::pow(1 - getActive().convertToDouble(), countRows(*this));
 }
@@ -128,6 +133,7 @@ QuantizedExpertsOp::getLibraryDescription(const LibraryUse &) {
                             {"activation", getActivation()},
                             {"quantized", describe(0, getGroup())},
                             {"quantized_down", describe(2, getDownGroup())}};
+  describeGating(*this, fields);
   return LibraryDescription{
       "experts", std::move(fields), {{"rows", countRows(*this)}}};
 }
@@ -140,5 +146,6 @@ LibraryCall QuantizedExpertsOp::getLibraryCall(const LibraryUse &) {
   return abi::quantized_experts(countRows(*this), getInput(), getRouting(),
                                 values[0], scales[0], zeros(0), values[1],
                                 scales[1], zeros(1), values[2], scales[2],
-                                zeros(2), getInside(), getResult());
+                                zeros(2), getBias(*this, 0), getBias(*this, 1),
+                                getInside(), getResult());
 }

@@ -195,6 +195,21 @@ static Value decodeE2M1(Scalar &e, Value nibble) {
   return e.select(isNegative, arith::NegFOp::create(e.b, value), value);
 }
 
+/// 2^(byte - 127), of a byte of f8E8M0FNU; 255 is no number.
+static Value decodeE8M0(Scalar &e, Value byte) {
+  Type i32 = e.b.getI32Type();
+  auto number = [&](int64_t value) { return e.integer(value, i32); };
+  Value bits = arith::ExtUIOp::create(e.b, i32, byte);
+  auto isByte = [&](int64_t value) {
+    return arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, bits,
+                                 number(value));
+  };
+  // The least is below the normal numbers of f32.
+  Value shifted = arith::ShLIOp::create(e.b, bits, number(23));
+  shifted = e.select(isByte(0), number(1 << 22), shifted);
+  return toFloat(e, e.select(isByte(255), number(0x7FC00000), shifted));
+}
+
 /// The element at `position` of its row, whose byte is `byte`.
 static Value decode(Scalar &e, Value byte, Type element, Value position) {
   Type f32 = e.b.getF32Type();
@@ -275,11 +290,13 @@ Value tp::nn::buildDequantized(Emitter &emitter,
           tensor::ExtractOp::create(e.b, tensor.groups,
                                     ValueRange{index.back()}));
     auto read = [&](Value from) {
-      return toF32(e, tensor::ExtractOp::create(e.b, from, group));
+      return tensor::ExtractOp::create(e.b, from, group).getResult();
     };
     if (tensor.zeros)
-      value = e.sub(value, read(tensor.zeros));
-    return e.mul(value, read(tensor.scales));
+      value = e.sub(value, toF32(e, read(tensor.zeros)));
+    Value scale = read(tensor.scales);
+    return e.mul(value, scale.getType().isInteger(8) ? decodeE8M0(e, scale)
+                                                     : toF32(e, scale));
   });
 }
 

@@ -160,10 +160,12 @@ struct SliceOfParameter : OpRewritePattern<tensor::ExtractSliceOp> {
     ParameterSourceAttr old = getSourceOrWhole(parameter);
     SmallVector<int64_t> offsets(old.getOffsets());
     for (auto [dim, offset] : llvm::enumerate(op.getStaticOffsets()))
-      offsets[old.getPermutation()[dim]] += offset;
-    replaceByParameter(rewriter, op, parameter,
-                       ParameterSourceAttr::get(op.getContext(), old.getShape(),
-                                                offsets, old.getPermutation()));
+      offsets[old.getPermutation()[dim]] +=
+          offset * old.getStep(old.getPermutation()[dim]);
+    replaceByParameter(
+        rewriter, op, parameter,
+        ParameterSourceAttr::get(op.getContext(), old.getShape(), offsets,
+                                 old.getPermutation(), old.getSteps()));
     return success();
   }
 };
@@ -184,7 +186,8 @@ struct TransposeOfParameter : OpRewritePattern<linalg::TransposeOp> {
       permutation.push_back(old.getPermutation()[dim]);
     replaceByParameter(rewriter, op, parameter,
                        ParameterSourceAttr::get(op.getContext(), old.getShape(),
-                                                old.getOffsets(), permutation));
+                                                old.getOffsets(), permutation,
+                                                old.getSteps()));
     return success();
   }
 };

@@ -120,6 +120,20 @@ void StorageAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
+bool StorageAttr::accepts(ArrayRef<int64_t> got,
+                          ArrayRef<int64_t> expected) const {
+  auto withoutOnes = [](ArrayRef<int64_t> shape) {
+    return SmallVector<int64_t>(
+        llvm::make_filter_range(shape, [](int64_t size) { return size != 1; }));
+  };
+  SmallVector<int64_t> found = withoutOnes(got), sizes = withoutOnes(expected);
+  if (getBits() && found.size() == sizes.size() + 1 && found.size() > 1) {
+    int64_t last = found.pop_back_val();
+    found.back() *= last;
+  }
+  return found == sizes;
+}
+
 SmallVector<int64_t>
 StorageAttr::getFileShape(ArrayRef<int64_t> unpacked) const {
   SmallVector<int64_t> shape(unpacked);

@@ -145,6 +145,13 @@ LogicalResult tp::verifySource(Operation *op, ParameterSourceAttr source,
            << ", got a shape of " << source.getShape().size() << ", offsets of "
            << source.getOffsets().size() << " and a permutation of "
            << source.getPermutation().size();
+  ArrayRef<int64_t> steps = source.getSteps();
+  if (!steps.empty() &&
+      (steps.size() != rank ||
+       llvm::any_of(steps, [](int64_t step) { return step < 1; })))
+    return op->emitOpError() << "expected the source to have " << rank
+                             << " steps of at least 1, or none, got ["
+                             << steps << "]";
   SmallVector<int64_t> box(rank, -1);
   for (auto [dim, from] : llvm::enumerate(source.getPermutation())) {
     if (from < 0 || from >= static_cast<int64_t>(rank) || box[from] != -1)
@@ -156,9 +163,16 @@ LogicalResult tp::verifySource(Operation *op, ParameterSourceAttr source,
   }
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t offset = source.getOffsets()[dim], size = source.getShape()[dim];
-    if (offset < 0 || size < 1 || box[dim] > size || offset > size - box[dim])
+    // Elements from the first of the box to its last.
+    int64_t span = box[dim];
+    bool fits = offset >= 0 && size >= 1 && span <= size;
+    if (fits && span > 0 && source.getStep(dim) > 1) {
+      fits = source.getStep(dim) <= size;
+      span = fits ? (span - 1) * source.getStep(dim) + 1 : size;
+    }
+    if (!fits || offset > size - span)
       return op->emitOpError()
-             << "expected the box [" << offset << ", " << offset + box[dim]
+             << "expected the box [" << offset << ", " << offset + span
              << ") to lie in dimension " << dim
              << " of the source, which has size " << size;
   }

@@ -46,7 +46,9 @@ def NN_RouterOp : NN_Op<"router", [NN_Vjp]> {
   let assemblyFormat = "$logits (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_Integers, NN_LibraryForm<
+def NN_ExpertBiases : StaticShapeTensorOf<[F32]>;
+
+def NN_ExpertsOp : NN_Op<"experts", [AttrSizedOperandSegments, NN_Vjp, NN_Integers, NN_LibraryForm<
     ["getLibraryDescription", "getFlopsPerPoint", "getReadPart",
      "verifyLibraryForm"]>]> {
   let summary = "the weighted sum of gated feed-forwards";
@@ -57,6 +59,17 @@ def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_Integers, NN_LibraryForm<
     gelu_tanh. An expert whose weight is zero adds nothing, whatever it would
     compute. Sums are in f32; what the second product reads is rounded to the
     element type, and so is the result, once.
+
+    More generally an expert's width is activation(min(g, limit)) * (u +
+    up_offset), where g is gate_e x and u is up_e x, clamped to [-limit, limit];
+    without `limit` neither is bounded. `biases`, of gate and of up, [E, f] each
+    (f32), are added to g and u first. `alpha` is the slope of silu: x / (1 +
+    exp(-alpha x)). A bias of down is no part of the operation: it is the product
+    of the routing weights and the biases, which any `nn.matmul` computes.
+
+    With `scales_input` a weight multiplies what an expert reads, not what it
+    gives: g is routing[..., e] * gate_e x, and so is u, before biases and bounds.
+    This form has no derivative.
 
     With `inside`[f] a position of the width whose number there is zero takes no
     part: whatever the matrices make of it, it is zero to the last product.
@@ -70,24 +83,28 @@ def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_Integers, NN_LibraryForm<
 
     ```mlir
     %y = nn.experts %x, %weights, %gate, %up, %down {activation = "silu", active = 0.25 : f64, top_k = 4 : i64} : (tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>) -> tensor<1x8x64xf32>
+    %z = nn.experts %x, %weights, %gate, %up, %down biases %bg, %bu {activation = "silu", alpha = 1.702 : f64, limit = 7.0 : f64, up_offset = 1.0 : f64} : (tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>, tensor<16x32xf32>, tensor<16x32xf32>) -> tensor<1x8x64xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$routing, NN_Tensor:$gate,
-    NN_Tensor:$up, NN_Tensor:$down, Optional<NN_Numbers>:$inside,
-    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active,
-    OptionalAttr<I64Attr>:$top_k);
+    NN_Tensor:$up, NN_Tensor:$down, Variadic<NN_ExpertBiases>:$biases,
+    Optional<NN_Numbers>:$inside, StrAttr:$activation,
+    DefaultValuedAttr<F64Attr, "1.0">:$active, OptionalAttr<I64Attr>:$top_k,
+    DefaultValuedAttr<F64Attr, "1.0">:$alpha, OptionalAttr<F64Attr>:$limit,
+    DefaultValuedAttr<F64Attr, "0.0">:$up_offset, UnitAttr:$scales_input);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$input `,` $routing `,` $gate `,` $up `,` $down (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $routing `,` $gate `,` $up `,` $down (`biases` $biases^)? (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_Integers, NN_LibraryForm<
+def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [AttrSizedOperandSegments, NN_Integers, NN_LibraryForm<
     ["getLibraryDescription", "getFlopsPerPoint"]>]> {
   let summary = "derivative of experts";
   let description = [{
     By all operands of `nn.experts` of these operands and attributes, from the
     cotangent[..., n] of its result: d_input[..., k], and in f32
-    d_routing[..., E], d_gate[E, f, k], d_up[E, f, k] and d_down[E, n, f]. An
-    expert whose weight is zero has no part in a row: d_routing is zero there.
+    d_routing[..., E], d_gate[E, f, k], d_up[E, f, k] and d_down[E, n, f], and with
+    `biases` d_biases, of gate and of up, [E, f] each. Beyond `limit` the
+    derivative of a bounded number is zero. An expert whose weight is zero has no part in a row: d_routing is zero there.
     Nor has a position that `inside` leaves out: what it was to the last product
     is constant.
     On a device a row that breaks the promise of `top_k` has NaN for d_input and
@@ -101,11 +118,14 @@ def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_Integers, NN_LibraryFor
   }];
   let arguments = (ins NN_Tensor:$cotangent, NN_Tensor:$input,
     NN_Tensor:$routing, NN_Tensor:$gate, NN_Tensor:$up, NN_Tensor:$down,
-    Optional<NN_Numbers>:$inside, StrAttr:$activation,
-    DefaultValuedAttr<F64Attr, "1.0">:$active, OptionalAttr<I64Attr>:$top_k);
+    Variadic<NN_ExpertBiases>:$biases, Optional<NN_Numbers>:$inside,
+    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active,
+    OptionalAttr<I64Attr>:$top_k, DefaultValuedAttr<F64Attr, "1.0">:$alpha,
+    OptionalAttr<F64Attr>:$limit, DefaultValuedAttr<F64Attr, "0.0">:$up_offset);
   let results = (outs NN_Tensor:$d_input, NN_Tensor:$d_routing,
-    NN_Tensor:$d_gate, NN_Tensor:$d_up, NN_Tensor:$d_down);
-  let assemblyFormat = "$cotangent `,` $input `,` $routing `,` $gate `,` $up `,` $down (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
+    NN_Tensor:$d_gate, NN_Tensor:$d_up, NN_Tensor:$d_down,
+    Variadic<NN_ExpertBiases>:$d_biases);
+  let assemblyFormat = "$cotangent `,` $input `,` $routing `,` $gate `,` $up `,` $down (`biases` $biases^)? (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
 }
 
 #endif // TP_DIALECT_NN_IR_NNEXPERTS_TD

@@ -13,7 +13,8 @@
 #define TP_DIALECT_NN_IR_NNQUANTIZED_TD
 
 def NN_Quantized : StaticShapeTensorOf<[I<4>, I8, F8E4M3FN, F8E5M2, F4E2M1FN]>;
-def NN_Scales : StaticShapeTensorOf<[F32, F16, BF16, F8E8M0FNU, F8E4M3FN]>;
+/// I8 are the bytes of F8E8M0FNU.
+def NN_Scales : StaticShapeTensorOf<[F32, F16, BF16, F8E8M0FNU, F8E4M3FN, I8]>;
 def NN_Zeros : StaticShapeTensorOf<[I8]>;
 def NN_Storage : StaticShapeTensorOf<[I8]>;
 
@@ -22,7 +23,8 @@ def NN_DequantizeOp : NN_Op<"dequantize", [AttrSizedOperandSegments, NN_Integers
   let description = [{
     values[...], scales[...] (and `zeros`[...] of the scales' shape) -> result[...]
     (f32) of the values' shape: (value - zero) * scale, computed in f32. Integers
-    are signed.
+    are signed. Scales in i8 are bytes of f8E8M0FNU, which `tp-store-quantized`
+    makes of these: powers of two, the exponent plus 127.
 
     `group` says for each dimension of the values how many neighbours share a
     scale; there the scales have one position for each group, the last of which
@@ -115,7 +117,8 @@ def NN_QuantizedExpertsOp : NN_Op<"quantized_experts", [AttrSizedOperandSegments
     NN_LibraryForm<["getLibraryDescription", "getFlopsPerPoint", "getReadPart"]>]> {
   let summary = "experts whose matrices are read as they lie in memory";
   let description = [{
-    `nn.experts` of what `nn.dequantize` makes of the matrices gate, up and down:
+    `nn.experts` of what `nn.dequantize` makes of the matrices gate, up and down,
+    with its biases and attributes:
     their bytes as `values`, as of `nn.quantized_linear`, their `scales`, and
     their `zeros`, three of each. All have `element`s of one type; `group` is
     that of gate and up, `down_group` that of down. `tp-store-quantized` makes
@@ -127,12 +130,15 @@ def NN_QuantizedExpertsOp : NN_Op<"quantized_experts", [AttrSizedOperandSegments
   }];
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$routing,
     Variadic<NN_Storage>:$values, Variadic<NN_Scales>:$scales,
-    Variadic<NN_Zeros>:$zeros, Optional<NN_Numbers>:$inside,
-    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active,
-    OptionalAttr<I64Attr>:$top_k, TypeAttr:$element, DenseI64ArrayAttr:$group,
+    Variadic<NN_Zeros>:$zeros, Variadic<NN_ExpertBiases>:$biases,
+    Optional<NN_Numbers>:$inside, StrAttr:$activation,
+    DefaultValuedAttr<F64Attr, "1.0">:$active, OptionalAttr<I64Attr>:$top_k,
+    DefaultValuedAttr<F64Attr, "1.0">:$alpha, OptionalAttr<F64Attr>:$limit,
+    DefaultValuedAttr<F64Attr, "0.0">:$up_offset, UnitAttr:$scales_input,
+    TypeAttr:$element, DenseI64ArrayAttr:$group,
     DenseI64ArrayAttr:$down_group);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$input `,` $routing `values` $values `scales` $scales (`zeros` $zeros^)? (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $routing `values` $values `scales` $scales (`zeros` $zeros^)? (`biases` $biases^)? (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
 }
 
 #endif // TP_DIALECT_NN_IR_NNQUANTIZED_TD

@@ -152,12 +152,32 @@ def TP_ParameterSourceAttr : TP_Attr<"ParameterSource", "source"> {
     ```mlir
     #tp.source<shape = [768, 2304], offsets = [0, 768], permutation = [1, 0]>
     ```
+
+    With `steps` neighbours in dimension d of the box are `steps[d]` apart in the
+    tensor. This is how the second of two interleaved matrices is read, every
+    other row from row 1 on:
+
+    ```mlir
+    #tp.source<shape = [512, 64], offsets = [1, 0], permutation = [0, 1], steps = [2, 1]>
+    ```
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
     ArrayRefParameter<"int64_t">:$offsets,
-    ArrayRefParameter<"int64_t">:$permutation);
-  let assemblyFormat = "`<` `shape` `=` `[` $shape `]` `,` `offsets` `=` `[` $offsets `]` `,` `permutation` `=` `[` $permutation `]` `>`";
+    ArrayRefParameter<"int64_t">:$permutation,
+    OptionalArrayRefParameter<"int64_t">:$steps);
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$shape,
+      "::llvm::ArrayRef<int64_t>":$offsets,
+      "::llvm::ArrayRef<int64_t>":$permutation), [{
+    return $_get($_ctxt, shape, offsets, permutation, ::llvm::ArrayRef<int64_t>());
+  }]>];
+  let assemblyFormat = "`<` `shape` `=` `[` $shape `]` `,` `offsets` `=` `[` $offsets `]` `,` `permutation` `=` `[` $permutation `]` (`,` `steps` `=` `[` $steps^ `]`)? `>`";
+  let extraClassDeclaration = [{
+    /// How far apart neighbours in dimension `dim` of the box are.
+    int64_t getStep(size_t dim) const {
+      return getSteps().empty() ? 1 : getSteps()[dim];
+    }
+  }];
 }
 
 def TP_StorageAttr : TP_Attr<"Storage", "storage"> {
@@ -174,7 +194,9 @@ def TP_StorageAttr : TP_Attr<"Storage", "storage"> {
     - An element of the file stands for `repeat[d]` neighbours in dimension d:
       one scale of a block of 128 rows for 128 rows of scales.
 
-    Dimensions of size one do not count when shapes are compared.
+    Dimensions of size one do not count when shapes are compared, and of a packed
+    tensor the file may have the last dimension as two: groups, and what is in
+    each.
 
     ```mlir
     #tp.storage<"I32", bits = 4, dim = 1, offset = 8>
@@ -196,6 +218,10 @@ def TP_StorageAttr : TP_Attr<"Storage", "storage"> {
     /// The shape of the checkpoint's tensor, given the unpacked one.
     ::llvm::SmallVector<int64_t>
     getFileShape(::llvm::ArrayRef<int64_t> unpacked) const;
+    /// Whether a tensor of shape `got` has the elements of one of shape
+    /// `expected`, which getFileShape gives, in the same order.
+    bool accepts(::llvm::ArrayRef<int64_t> got,
+                 ::llvm::ArrayRef<int64_t> expected) const;
     /// Returns where an unpacked element lies: the position in the file's tensor, and
     /// the number of the element in the word.
     std::pair<int64_t, int64_t>
