@@ -13,13 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Axes.h"
+#include "DeclareMesh.h"
 #include "Groups.h"
 #include "Heads.h"
 #include "Kept.h"
 #include "Plan.h"
 #include "Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tp/Annotate/MeshText.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/Phase.h"
@@ -728,67 +728,6 @@ LogicalResult Annotator::checkSizes() {
     }
   }
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// The mesh
-//===----------------------------------------------------------------------===//
-
-/// Axes from "dp=2,tp=4"; fails after an error.
-static FailureOr<MeshAttr> parseMesh(ModuleOp module, StringRef text) {
-  MLIRContext *context = module.getContext();
-  auto expected = [&]() -> InFlightDiagnostic {
-    return module.emitError() << "mesh '" << text << "': ";
-  };
-  SmallVector<MeshAxisAttr> axes;
-  SmallVector<MeshTextAxis> given;
-  if (std::string problem = parseMeshText(text, given); !problem.empty())
-    return expected() << problem;
-  for (const MeshTextAxis &axis : given)
-    axes.push_back(MeshAxisAttr::get(
-        context, StringAttr::get(context, axis.name), axis.size));
-  llvm::function_ref<InFlightDiagnostic()> emit = expected;
-  MeshAttr mesh = MeshAttr::getChecked(
-      emit, context, ArrayRef<MeshAxisAttr>(axes), ArrayRef<int64_t>());
-  if (!mesh)
-    return failure();
-  return mesh;
-}
-
-/// The module's mesh, made if need be; null after an error.
-static MeshOp getOrCreateMesh(ModuleOp module, StringRef text) {
-  MeshOp existing = getUniqueMesh(module);
-  if (!existing && !module.getOps<MeshOp>().empty()) {
-    auto meshes = llvm::to_vector(module.getOps<MeshOp>());
-    InFlightDiagnostic diag =
-        meshes[1].emitError("expected at most one tp.mesh in the module");
-    diag.attachNote(meshes[0].getLoc()) << "the first is here";
-    return {};
-  }
-  if (text.empty()) {
-    if (!existing)
-      module.emitError("expected a mesh, such as mesh=tp=2, or a tp.mesh in "
-                       "the module");
-    return existing;
-  }
-  FailureOr<MeshAttr> mesh = parseMesh(module, text);
-  if (failed(mesh))
-    return {};
-  if (existing) {
-    if (existing.getMesh().getAxes() == mesh->getAxes())
-      return existing;
-    InFlightDiagnostic diag = module.emitError()
-                              << "mesh '" << text << "' is not the one that "
-                              << "the module declares, " << existing.getMesh();
-    diag.attachNote(existing.getLoc()) << "declared here";
-    return {};
-  }
-  if (Operation *other = SymbolTable::lookupSymbolIn(module, "mesh")) {
-    other->emitError("expected the symbol @mesh to be free for the mesh");
-    return {};
-  }
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  return MeshOp::create(builder, module.getLoc(), "mesh", *mesh);
 }
 
 namespace {
