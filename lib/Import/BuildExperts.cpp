@@ -47,7 +47,9 @@ struct ExpertsBuilder {
   OpBuilder &b = m.builder;
 
   std::string at(StringRef part) const { return (layer + "." + part).str(); }
-  UnitAttr flag(bool isSet) const { return isSet ? b.getUnitAttr() : UnitAttr(); }
+  UnitAttr flag(bool isSet) const {
+    return isSet ? b.getUnitAttr() : UnitAttr();
+  }
   FloatAttr number(double value) const { return b.getF64FloatAttr(value); }
   /// The name of a tensor of all experts, beside their paths.
   std::string stackOf(StringRef name, StringRef stack) const {
@@ -132,9 +134,8 @@ Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
       {m.namesOf(at(name) + ".weight"), std::nullopt}};
   SmallVector<int64_t> shape{e.count, outputs, inputs};
   if (part >= 0 && !layout.expertGateUp.empty()) {
-    ParameterBox box{{e.count, 2 * outputs, inputs},
-                     {0, part * outputs, 0},
-                     {0, 1, 2}};
+    ParameterBox box{
+        {e.count, 2 * outputs, inputs}, {0, part * outputs, 0}, {0, 1, 2}};
     spellings = {{m.namesOf(at(layout.expertGateUp) + ".weight"), box}};
   } else if (name.contains(".{e}")) {
     spellings.push_back(spellStack(name, stack, outputs, inputs, part));
@@ -150,9 +151,8 @@ Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
 /// The bias of gate (part 0) or up (part 1), [experts, width], in f32.
 Value ExpertsBuilder::bias(StringRef name, int64_t part) const {
   bool alternates = layout.expertsAlternate;
-  ParameterBox box{{e.count, 2 * e.width},
-                   {0, alternates ? part : part * e.width},
-                   {0, 1}};
+  ParameterBox box{
+      {e.count, 2 * e.width}, {0, alternates ? part : part * e.width}, {0, 1}};
   if (alternates)
     box.steps = {1, 2};
   return m.parameter(m.namesOf(stackOf(name, "gate_up_proj_bias")),

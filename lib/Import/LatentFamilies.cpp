@@ -41,7 +41,8 @@ static void readLatent(ObjectReader &reader, ModelConfig &config,
   // Null means none; the default is for a missing key.
   bool hasRank = reader.has("q_lora_rank") || !reader.isPresent("q_lora_rank");
   if (hasRank)
-    latent.queryRank = reader.getInt("q_lora_rank", defaults.queryRank, 1, maxSize);
+    latent.queryRank =
+        reader.getInt("q_lora_rank", defaults.queryRank, 1, maxSize);
   latent.keyValueRank =
       reader.getInt("kv_lora_rank", defaults.keyValueRank, 1, maxSize / 2);
   int64_t plain =

@@ -167,9 +167,9 @@ public:
   /// it has others too, these are noted as parts. No permutation may differ.
   mlir::Value parameter(llvm::ArrayRef<Spelling> spellings,
                         llvm::ArrayRef<int64_t> shape);
-  /// The weight [..., outputs, inputs] of a linear layer, named "*.weight", or a
-  /// stack of all experts' without that: as
-  /// `parameter`, or what nn.dequantize makes of the tensors of a quantised one
+  /// The weight [..., outputs, inputs] of a linear layer, named "*.weight", or
+  /// a stack of all experts' without that: as `parameter`, or what
+  /// nn.dequantize makes of the tensors of a quantised one
   /// (BuildQuantized.cpp). Inputs may be cut at multiples of `grain`, if that
   /// is not 0, wherever the groups end.
   mlir::Value weight(llvm::ArrayRef<Spelling> spellings,

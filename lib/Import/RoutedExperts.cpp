@@ -139,8 +139,9 @@ static void adjustErnie(ObjectReader &reader, ModelConfig &config) {
       reader.getInt("moe_num_shared_experts", 2, 0,
                     maxSize / std::max<int64_t>(1, experts.width));
   readErnieLayers(reader, config);
-  reader.require("use_bias", false, "biases of all layers and of the head are "
-                                    "not supported");
+  reader.require("use_bias", false,
+                 "biases of all layers and of the head are "
+                 "not supported");
   // The chosen are the largest of all but for the bias; together they are
   // hardly less than their share, and never as little as this.
   double least = reader.getPositive("moe_norm_min", 1e-12);
