@@ -81,7 +81,7 @@ Arguments fill(const Experts &e, Choice choice, std::mt19937 &random) {
   a.gate = matrices(e.f, e.k);
   a.up = matrices(e.f, e.k);
   a.down = matrices(e.n, e.f);
-  // Whatever is not as most experts have it goes with biases.
+  // Experts that are not as most have biases, too.
   if (e.limit > 0 || e.scalesInput) {
     a.gateBias = randomFloats(random, e.experts * e.f, 0.5);
     a.upBias = randomFloats(random, e.experts * e.f, 0.5);
