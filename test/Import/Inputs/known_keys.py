@@ -69,6 +69,7 @@ def read_examples():
         found.setdefault(config.get("model_type"), config)
         if text := config.get("text_config"):
             found.setdefault(text.get("model_type"), text)
+    found["llama4"] = {"model_type": "llama4", "text_config": found["llama4_text"] | {"architectures": None}}
     found["kimi_k2"] = found["deepseek_v3"] | {"model_type": "kimi_k2"}
     return found
 
