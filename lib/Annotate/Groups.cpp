@@ -131,9 +131,9 @@ static Value repeatLast(ParameterOp parameter, int64_t times) {
     inFile = source.getPermutation()[last];
     whole[inFile] *= times;
     offsets[inFile] *= times;
-    made.setSourceAttr(ParameterSourceAttr::get(
-        builder.getContext(), whole, offsets, source.getPermutation(),
-        source.getSteps()));
+    made.setSourceAttr(
+        ParameterSourceAttr::get(builder.getContext(), whole, offsets,
+                                 source.getPermutation(), source.getSteps()));
   }
   SmallVector<int64_t> repeat(storage.getRepeat());
   if (repeat.empty())

@@ -26,9 +26,10 @@ llvm::SmallVector<HeadSplit> tp::listHeadSplits(HeadCounts heads,
                       int64_t(llvm::divideCeil(heads.getGroup(), inner))});
   }
   auto cost = [](const HeadSplit &split) {
-    return std::tuple(split.getRows(), split.keys, split.getQueries());
+    return std::tuple(split.getRows(), split.keys, split.getQueries(),
+                      split.outer);
   };
-  llvm::stable_sort(splits, [&](const HeadSplit &a, const HeadSplit &b) {
+  llvm::sort(splits, [&](const HeadSplit &a, const HeadSplit &b) {
     return cost(a) < cost(b);
   });
   return splits;

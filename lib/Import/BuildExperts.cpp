@@ -153,9 +153,8 @@ Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
 /// The bias of gate (part 0) or up (part 1), [experts, width], in f32.
 Value ExpertsBuilder::bias(StringRef name, int64_t part) const {
   bool alternates = layout.expertsAlternate;
-  ParameterBox box{{e.count, 2 * e.width},
-                   {0, alternates ? part : part * e.width},
-                   {0, 1}};
+  ParameterBox box{
+      {e.count, 2 * e.width}, {0, alternates ? part : part * e.width}, {0, 1}};
   if (alternates)
     box.steps = {1, 2};
   return m.parameter(m.namesOf(stackOf(name, "gate_up_proj_bias")),

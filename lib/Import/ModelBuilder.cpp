@@ -197,9 +197,9 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
 
   ParameterSourceAttr source;
   if (box)
-    source = ParameterSourceAttr::get(builder.getContext(), box->shape,
-                                      box->offsets, box->permutation,
-                                      box->steps);
+    source =
+        ParameterSourceAttr::get(builder.getContext(), box->shape, box->offsets,
+                                 box->permutation, box->steps);
   ArrayAttr alternatives;
   if (use.names.size() > 1)
     alternatives = builder.getStrArrayAttr(
@@ -466,11 +466,10 @@ Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
     window = builder.getI64IntegerAttr(*config.slidingWindow);
   SmallVector<int64_t> shape(shapeOf(q));
   shape.back() = shapeOf(v).back();
-  return nn::AttentionOp::create(builder, at(path), type(shape), /*lse=*/Type(),
-                                 q, k, v, mask, bias, sinks,
-                                 builder.getF64FloatAttr(config.attentionScale),
-                                 causal ? builder.getUnitAttr() : UnitAttr(),
-                                 window, getSoftCap())
+  return nn::AttentionOp::create(
+             builder, at(path), type(shape), /*lse=*/Type(), q, k, v, mask,
+             bias, sinks, builder.getF64FloatAttr(config.attentionScale),
+             causal ? builder.getUnitAttr() : UnitAttr(), window, getSoftCap())
       .getResult();
 }
 

@@ -187,9 +187,9 @@ public:
   void noteGroupedPart(llvm::StringRef whole, llvm::StringRef part,
                        llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> sizes, int64_t row);
-  /// The weight [..., outputs, inputs] of a linear layer, named "*.weight", or a
-  /// stack of all experts' without that: as
-  /// `parameter`, or what nn.dequantize makes of the tensors of a quantised one
+  /// The weight [..., outputs, inputs] of a linear layer, named "*.weight", or
+  /// a stack of all experts' without that: as `parameter`, or what
+  /// nn.dequantize makes of the tensors of a quantised one
   /// (BuildQuantized.cpp). Inputs may be cut at multiples of `grain`, if that
   /// is not 0, wherever the groups end.
   mlir::Value weight(llvm::ArrayRef<Spelling> spellings,

@@ -228,8 +228,7 @@ SafetensorsParameters::find(const ParameterRequest &request,
       request.storage ? request.storage.getFileShape(whole) : whole);
   ArrayRef<int64_t> shape = getTensorShape(request.name, stored);
   auto fits = [&](ArrayRef<int64_t> got) {
-    return request.storage ? request.storage.accepts(got, shape)
-                           : got == shape;
+    return request.storage ? request.storage.accepts(got, shape) : got == shape;
   };
   SmallVector<const Entry *> found;
   for (auto [e, name] : llvm::enumerate(getTensorNames(request.name, whole))) {

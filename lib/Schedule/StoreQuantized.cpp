@@ -142,7 +142,8 @@ LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
       op.getRouting(), values, scales, zeros, op.getBiases(), op.getInside(),
       op.getActivationAttr(), op.getActiveAttr(), op.getTopKAttr(),
       op.getAlphaAttr(), op.getLimitAttr(), op.getUpOffsetAttr(),
-      op.getScalesInputAttr(), TypeAttr::get(typeOf(matrices[0].getValues()).getElementType()),
+      op.getScalesInputAttr(),
+      TypeAttr::get(typeOf(matrices[0].getValues()).getElementType()),
       matrices[0].getGroupAttr(), matrices[2].getGroupAttr());
   for (NamedAttribute attribute : op->getDiscardableAttrs())
     product->setAttr(attribute.getName(), attribute.getValue());

@@ -186,10 +186,9 @@ int32_t HostFunctions::experts(tprt_rank *rank, int32_t id, int64_t rows,
   auto floats = [](const void *p) { return static_cast<const float *>(p); };
   return host.traced(Timeline::Kind::Experts, id, host.layer, [&] {
     return host.engine<ExpertsEngine>(TPRT_SLOT_experts)
-        .run(id,
-             {rows, bytes(x), floats(routing), bytes(gate), bytes(up),
-              bytes(down), static_cast<const int32_t *>(inside),
-              static_cast<char *>(out), floats(gateBias), floats(upBias)});
+        .run(id, {rows, bytes(x), floats(routing), bytes(gate), bytes(up),
+                  bytes(down), static_cast<const int32_t *>(inside),
+                  static_cast<char *>(out), floats(gateBias), floats(upBias)});
   });
 }
 

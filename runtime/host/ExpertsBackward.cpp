@@ -309,27 +309,24 @@ Status ExpertsBackwardEngine::run(int64_t id, const ExpertsBackwardCall &call) {
   return {};
 }
 
-int32_t HostFunctions::experts_backward(tprt_rank *rank, int32_t id,
-                                        int64_t rows, const void *cotangent,
-                                        const void *x, const void *routing,
-                                        const void *gate, const void *up,
-                                        const void *down, const void *gateBias,
-                                        const void *upBias, const void *inside,
-                                        void *dx, void *drouting, void *dgate,
-                                        void *dup, void *ddown,
-                                        void *dgateBias, void *dupBias) {
+int32_t HostFunctions::experts_backward(
+    tprt_rank *rank, int32_t id, int64_t rows, const void *cotangent,
+    const void *x, const void *routing, const void *gate, const void *up,
+    const void *down, const void *gateBias, const void *upBias,
+    const void *inside, void *dx, void *drouting, void *dgate, void *dup,
+    void *ddown, void *dgateBias, void *dupBias) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
   auto floats = [](void *p) { return static_cast<float *>(p); };
   return host.traced(Timeline::Kind::Experts, id, host.layer, [&] {
     return host.engine<ExpertsBackwardEngine>(TPRT_SLOT_experts_backward)
-        .run(id, {rows, bytes(cotangent), bytes(x),
-                  static_cast<const float *>(routing), bytes(gate), bytes(up),
-                  bytes(down), static_cast<const int32_t *>(inside),
-                  static_cast<char *>(dx), floats(drouting), floats(dgate),
-                  floats(dup), floats(ddown),
-                  static_cast<const float *>(gateBias),
-                  static_cast<const float *>(upBias), floats(dgateBias),
-                  floats(dupBias)});
+        .run(id,
+             {rows, bytes(cotangent), bytes(x),
+              static_cast<const float *>(routing), bytes(gate), bytes(up),
+              bytes(down), static_cast<const int32_t *>(inside),
+              static_cast<char *>(dx), floats(drouting), floats(dgate),
+              floats(dup), floats(ddown), static_cast<const float *>(gateBias),
+              static_cast<const float *>(upBias), floats(dgateBias),
+              floats(dupBias)});
   });
 }

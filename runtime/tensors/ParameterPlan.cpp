@@ -22,8 +22,8 @@ using namespace tprt;
 static auto keyOf(const Parameter &p, int64_t instance) {
   // Storage of one name and type differs in how often an element is repeated.
   return std::tuple(p.nameOf(0, instance), p.type, p.init, p.sliceOffsets,
-                    p.sliceSizes, p.sliceSteps, p.permutation, p.localShape, p.sharding,
-                    p.partial,
+                    p.sliceSizes, p.sliceSteps, p.permutation, p.localShape,
+                    p.sharding, p.partial,
                     p.storage ? p.storage->repeat : std::vector<int64_t>());
 }
 

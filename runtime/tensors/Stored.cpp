@@ -164,7 +164,7 @@ void Loader::makeUp(const Index &index, int64_t count, int32_t *numbers,
     std::fill_n(floats, count, kMadeUpScale);
     return;
   }
-  // Of exponents, which have no element, 120 is that of such a scale.
+  // Exponents have no element; such a scale has the exponent 120.
   std::fill_n(numbers, count, storage.type == "U8" ? 120 : 0);
   if (!storage.element)
     return;

@@ -81,7 +81,7 @@ Arguments fill(const Experts &e, Choice choice, std::mt19937 &random) {
   a.gate = matrices(e.f, e.k);
   a.up = matrices(e.f, e.k);
   a.down = matrices(e.n, e.f);
-  // Whatever is not as most experts have it goes with biases.
+  // Experts that are not as most have biases, too.
   if (e.limit > 0 || e.scalesInput) {
     a.gateBias = randomFloats(random, e.experts * e.f, 0.5);
     a.upBias = randomFloats(random, e.experts * e.f, 0.5);
@@ -177,8 +177,8 @@ std::string run(ExpertsEngine &engine, const Experts &e, const Arguments &a) {
   std::string out(size_t(e.rows * e.n * typeBytes(e.type)), '\x77');
   Status status =
       engine.run(0, {e.rows, x.data(), a.routing.data(), gate.data(), up.data(),
-                     down.data(), a.insideOrNull(), out.data(), a.biasOrNull(false),
-                     a.biasOrNull(true)});
+                     down.data(), a.insideOrNull(), out.data(),
+                     a.biasOrNull(false), a.biasOrNull(true)});
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
 }
@@ -290,18 +290,12 @@ void checkDerivative(const Experts &e, Choice choice, std::mt19937 &random,
   auto widen = [](const std::vector<float> &values) {
     return std::vector<double>(values.begin(), values.end());
   };
-  Doubles d{widen(a.x),
-            widen(a.routing),
-            widen(a.gate),
-            widen(a.up),
-            widen(a.down),
-            widen(a.gateBias),
-            widen(a.upBias),
-            widen(given),
-            std::vector<bool>(size_t(e.f))};
+  Doubles d{widen(a.x),      widen(a.routing), widen(a.gate),
+            widen(a.up),     widen(a.down),    widen(a.gateBias),
+            widen(a.upBias), widen(given),     std::vector<bool>(size_t(e.f))};
   for (size_t c = 0; c < a.inside.size(); ++c)
     d.isOut[c] = a.inside[c] == 0;
-  std::vector<double> *operands[] = {&d.x,  &d.routing,  &d.gate,  &d.up,
+  std::vector<double> *operands[] = {&d.x,    &d.routing,  &d.gate,  &d.up,
                                      &d.down, &d.gateBias, &d.upBias};
   for (size_t operand = 0; operand < std::size(operands); ++operand) {
     std::vector<double> &values = *operands[operand];

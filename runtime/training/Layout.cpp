@@ -131,10 +131,9 @@ static void scatter(const Parameter &p, int64_t position, const float *from,
   Box box;
   for (size_t d = 0; d < p.shape.size(); ++d) {
     bool isStack = position >= 0 && p.permutation[d] == 0;
-    box.dimensions.push_back(
-        {isStack ? 1 : p.shape[d], own[d],
-         source[size_t(p.permutation[d])] *
-             p.sliceSteps[size_t(p.permutation[d])]});
+    box.dimensions.push_back({isStack ? 1 : p.shape[d], own[d],
+                              source[size_t(p.permutation[d])] *
+                                  p.sliceSteps[size_t(p.permutation[d])]});
     if (isStack)
       box.fromStart += (position - p.sliceOffsets[0]) * own[d];
     if (position < 0 || d > 0)

@@ -166,8 +166,8 @@ struct ModelConfig {
   /// for messages.
   std::optional<int64_t> plainPositions;
   std::string plainReason;
-  int64_t typeVocabSize = 0;    ///< Token types.
-  int64_t relativeRows = 0;     ///< Rows of the relative-position table.
+  int64_t typeVocabSize = 0; ///< Token types.
+  int64_t relativeRows = 0;  ///< Rows of the relative-position table.
   std::optional<AlibiConfig> alibi;
   Head head = Head::NextToken;
   int64_t numLabels = 0; ///< Of a head of classes.

@@ -23,9 +23,10 @@ static FailureOr<ExpertShape> getShape(Op op, bool isBackward) {
   if (!op.getBiases().empty() || op.getLimit() ||
       op.getAlpha().convertToDouble() != 1 || !op.getUpOffset().isZero() ||
       scalesInput)
-    return op.emitOpError("with biases, limit, alpha, up_offset or scales_input "
-                          "has no kernel on a device: expected none of them "
-                          "with this target; --target cpu:native computes them");
+    return op.emitOpError(
+        "with biases, limit, alpha, up_offset or scales_input "
+        "has no kernel on a device: expected none of them "
+        "with this target; --target cpu:native computes them");
   ExpertShape shape;
   shape.k = input.getShape().back();
   shape.experts = down.getDimSize(0);

@@ -134,8 +134,8 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   is zero.
 /// experts_backward: the derivative of that by its operands, from the cotangent
 ///   [rows, n] of out, as nn.experts_backward says; all contiguous, and of the
-///   results all but dx f32. dgate_bias and dup_bias are null where there are no
-///   biases.
+///   results all but dx f32. dgate_bias and dup_bias are null where there are
+///   no biases.
 /// quantized_gemm: gemm with a weight that lies in memory quantised, as
 ///   `gemms[id].quantized` describes it: values [n, k] in bytes (of four bits
 ///   two to a byte, the first in the low bits, rows of whole bytes), scales and

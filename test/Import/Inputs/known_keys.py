@@ -86,6 +86,7 @@ def read_examples():
         found[model_type] = found[other] | {"model_type": model_type, "architectures": None}
         if text := found[model_type].get("text_config"):
             found[model_type]["text_config"] = text | {"model_type": f"{model_type}_text"}
+    found["llama4"] = {"model_type": "llama4", "text_config": found["llama4_text"] | {"architectures": None}}
     found["kimi_k2"] = found["deepseek_v3"] | {"model_type": "kimi_k2"}
     return found
 

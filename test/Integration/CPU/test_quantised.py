@@ -65,11 +65,11 @@ def test_smaller_groups(tmp_path, name):
     compare(folder, plain, (4,))
 
 
-@pytest.mark.parametrize("width", (96, 160))
-def test_gpt_oss(tmp_path, width):
-    """Three and five groups of the width over two and four ranks, and six experts over four."""
+@pytest.mark.parametrize("width, degrees", ((96, (1, 2)), (224, (4,))))
+def test_gpt_oss(tmp_path, width, degrees):
+    """Three groups of the width over two ranks, seven over four, and six experts over four."""
     folder, plain = quantised.write_gpt_oss(tmp_path, SEED, intermediate_size=width)
-    compare(folder, plain, (1, 2, 4), ("megatron", "expert"))
+    compare(folder, plain, degrees, ("megatron", "expert"))
 
 
 @pytest.mark.parametrize("name", quantised.RECIPES)

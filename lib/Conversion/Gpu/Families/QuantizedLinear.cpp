@@ -49,12 +49,12 @@ static int64_t getElementNumber(Type type) {
                                        : -1;
 }
 static int64_t getTypeNumber(Type type) {
-  return type.isF32()                   ? 0
-         : type.isBF16()                ? 1
-         : type.isF16()                 ? 2
-         : type.isInteger(8)            ? 3 // bytes of f8E8M0FNU
-         : isa<Float8E4M3FNType>(type)  ? 4
-                                        : -1;
+  return type.isF32()                  ? 0
+         : type.isBF16()               ? 1
+         : type.isF16()                ? 2
+         : type.isInteger(8)           ? 3 // bytes of f8E8M0FNU
+         : isa<Float8E4M3FNType>(type) ? 4
+                                       : -1;
 }
 static int64_t getActivationNumber(StringRef name) {
   return llvm::StringSwitch<int64_t>(name)

@@ -32,8 +32,9 @@ llvm::LogicalResult verifyGating(Op op, llvm::ArrayRef<int64_t> biases) {
     return op.emitOpError()
            << "expected alpha to be a finite number above 0, got " << alpha;
   if (alpha != 1 && op.getActivation() != "silu")
-    return op.emitOpError() << "expected alpha beside the activation silu, got '"
-                            << op.getActivation() << "'";
+    return op.emitOpError()
+           << "expected alpha beside the activation silu, got '"
+           << op.getActivation() << "'";
   if (std::optional<llvm::APFloat> limit = op.getLimit();
       limit && !(limit->isFinite() && limit->convertToDouble() > 0))
     return op.emitOpError()

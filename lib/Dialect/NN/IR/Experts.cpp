@@ -98,20 +98,18 @@ FailureOr<SmallVector<Value>> ExpertsOp::decompose(OpBuilder &builder) {
   };
   SmallVector<Value> sides;
   for (unsigned i : {0, 1}) {
-    Value side = multiply(i == 0 ? getGate() : getUp(), getInput(), at({from}),
-                          down[2]);
+    Value side =
+        multiply(i == 0 ? getGate() : getUp(), getInput(), at({from}), down[2]);
     if (getScalesInput())
       side = scaleByRouting(emitter, side, getRouting());
     sides.push_back(addBias(emitter, side, getBias(*this, i)));
   }
   Loops same = emitter.loops(rows + 2);
-  Value inner =
-      mapWidth(emitter, input.clone(shapeWith({down[0], down[2]})), getInside(),
-               {{sides[0], same}, {sides[1], same}},
-               [&](Scalar &s, ValueRange v) {
-                 return buildGated(s.b, s.b.getLoc(), getGating(*this), v[0],
-                                   v[1]);
-               });
+  Value inner = mapWidth(
+      emitter, input.clone(shapeWith({down[0], down[2]})), getInside(),
+      {{sides[0], same}, {sides[1], same}}, [&](Scalar &s, ValueRange v) {
+        return buildGated(s.b, s.b.getLoc(), getGating(*this), v[0], v[1]);
+      });
   Value outer = multiply(getDown(), inner, at({e, from}), down[1]);
   Value result =
       emitter.reduce(typeOf(getResult()), at({to}), rows + 2, Combine::Sum,

@@ -186,12 +186,10 @@ Value Definition::sumOverRows(Value result, Value left, Value right,
 Value Definition::sumOverRows(Value result, Value side) {
   Loops each = emitter.loops(rows + 2);
   Loops weightAt(ArrayRef(each).drop_back());
-  return emitter.reduce(typeOf(result), Loops(ArrayRef(each).take_back(2)),
-                        rows + 2, Combine::Sum,
-                        {{op.getRouting(), weightAt}, {side, each}},
-                        [](Scalar &s, ValueRange v) {
-                          return unlessZero(s, v[0], v[1]);
-                        });
+  return emitter.reduce(
+      typeOf(result), Loops(ArrayRef(each).take_back(2)), rows + 2,
+      Combine::Sum, {{op.getRouting(), weightAt}, {side, each}},
+      [](Scalar &s, ValueRange v) { return unlessZero(s, v[0], v[1]); });
 }
 
 SmallVector<Value> Definition::build() {
@@ -255,10 +253,9 @@ static Value getDBias(ExpertsBackwardOp op, unsigned index) {
 }
 
 LibraryCall ExpertsBackwardOp::getLibraryCall(const LibraryUse &) {
-  return abi::experts_backward(countRows(*this), getCotangent(), getInput(),
-                               getRouting(), getGate(), getUp(), getDown(),
-                               getBias(*this, 0), getBias(*this, 1),
-                               getInside(), getDInput(), getDRouting(),
-                               getDGate(), getDUp(), getDDown(),
-                               getDBias(*this, 0), getDBias(*this, 1));
+  return abi::experts_backward(
+      countRows(*this), getCotangent(), getInput(), getRouting(), getGate(),
+      getUp(), getDown(), getBias(*this, 0), getBias(*this, 1), getInside(),
+      getDInput(), getDRouting(), getDGate(), getDUp(), getDDown(),
+      getDBias(*this, 0), getDBias(*this, 1));
 }

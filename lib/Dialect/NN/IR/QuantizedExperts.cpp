@@ -143,9 +143,8 @@ LibraryCall QuantizedExpertsOp::getLibraryCall(const LibraryUse &) {
     return getZeros().empty() ? Value() : getZeros()[i];
   };
   ValueRange values = getValues(), scales = getScales();
-  return abi::quantized_experts(countRows(*this), getInput(), getRouting(),
-                                values[0], scales[0], zeros(0), values[1],
-                                scales[1], zeros(1), values[2], scales[2],
-                                zeros(2), getBias(*this, 0), getBias(*this, 1),
-                                getInside(), getResult());
+  return abi::quantized_experts(
+      countRows(*this), getInput(), getRouting(), values[0], scales[0],
+      zeros(0), values[1], scales[1], zeros(1), values[2], scales[2], zeros(2),
+      getBias(*this, 0), getBias(*this, 1), getInside(), getResult());
 }

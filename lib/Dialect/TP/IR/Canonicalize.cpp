@@ -162,10 +162,10 @@ struct SliceOfParameter : OpRewritePattern<tensor::ExtractSliceOp> {
     for (auto [dim, offset] : llvm::enumerate(op.getStaticOffsets()))
       offsets[old.getPermutation()[dim]] +=
           offset * old.getStep(old.getPermutation()[dim]);
-    replaceByParameter(
-        rewriter, op, parameter,
-        ParameterSourceAttr::get(op.getContext(), old.getShape(), offsets,
-                                 old.getPermutation(), old.getSteps()));
+    replaceByParameter(rewriter, op, parameter,
+                       ParameterSourceAttr::get(op.getContext(), old.getShape(),
+                                                offsets, old.getPermutation(),
+                                                old.getSteps()));
     return success();
   }
 };

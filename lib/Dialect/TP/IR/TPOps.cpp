@@ -149,9 +149,9 @@ LogicalResult tp::verifySource(Operation *op, ParameterSourceAttr source,
   if (!steps.empty() &&
       (steps.size() != rank ||
        llvm::any_of(steps, [](int64_t step) { return step < 1; })))
-    return op->emitOpError() << "expected the source to have " << rank
-                             << " steps of at least 1, or none, got ["
-                             << steps << "]";
+    return op->emitOpError()
+           << "expected the source to have " << rank
+           << " steps of at least 1, or none, got [" << steps << "]";
   SmallVector<int64_t> box(rank, -1);
   for (auto [dim, from] : llvm::enumerate(source.getPermutation())) {
     if (from < 0 || from >= static_cast<int64_t>(rank) || box[from] != -1)

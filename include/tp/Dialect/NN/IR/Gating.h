@@ -16,8 +16,8 @@
 
 namespace tp::nn {
 
-/// How an expert makes its width of gate g and up u: activation(min(g, limit)) *
-/// (clamp(u, -limit, limit) + upOffset); `alpha` is the slope of silu.
+/// How an expert makes its width of gate g and up u: activation(min(g, limit))
+/// * (clamp(u, -limit, limit) + upOffset); `alpha` is the slope of silu.
 struct Gating {
   llvm::StringRef activation;
   double alpha = 1;
