@@ -79,7 +79,8 @@ TEST(Code, Loading) {
                   .message()
                   .starts_with("code: cannot load: "));
   EXPECT_MESSAGE(CodeModule::load(readFile(TPRT_TEST_VERSION), 0).status(),
-                 "code: does not speak ABI version 5");
+                 "code: does not speak ABI version " +
+                     std::to_string(TPRT_ABI_VERSION));
 }
 
 TEST(Code, FeaturesThatAreMissing) {

@@ -194,7 +194,7 @@ func.func @quantized_experts(%x: tensor<9x40xf32>, %logits: tensor<9x6xf32>) -> 
 }
 
 // Four bits, whose scales are exponents, and biases, as gpt-oss has them.
-// CHECK: nn.quantized_experts: quantized_experts(9, operand 0, operand 1, operand 2, operand 5, null, operand 3, operand 6, null, operand 4, operand 7, null, operand 8, operand 9, null, result 0)
+// CHECK: nn.quantized_experts: quantized_experts(9, operand 0, operand 1, operand 2, operand 5, null, operand 3, operand 5, null, operand 4, operand 7, null, operand 8, operand 9, null, result 0)
 // VERIFY: lower @microscaled_experts: equal
 func.func @microscaled_experts(%x: tensor<9x64xf32>, %logits: tensor<9x6xf32>) -> tensor<9x24xf32> {
   %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>

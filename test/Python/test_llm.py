@@ -149,8 +149,8 @@ def test_a_plan():
     with pytest.raises(tp_mlir.UsageError, match="unknown plan 'a-plan'"):
         tp_mlir.LLM(FOLDER, plan="a-plan")
     # The error alone, not the stages before it.
-    with pytest.raises(tp_mlir.InputError, match="^error: .* degree 3 does not fit "):
-        tp_mlir.LLM(FOLDER, mesh="tp=3")
+    with pytest.raises(tp_mlir.InputError, match="^error: .* degree 9 does not fit "):
+        tp_mlir.LLM(FOLDER, mesh="tp=9")
     with pytest.raises(tp_mlir.UsageError, match="abacus"):
         tp_mlir.LLM(FOLDER, target="abacus")
     for timeout in (0, -1, float("nan")):

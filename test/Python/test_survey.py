@@ -35,13 +35,13 @@ def test_lines_and_counts(tmp_path):
     (quantised / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "W4A8_AWQ"}}')
     write(tmp_path / "org--tokens", "fixtures/llama-gqa", quantization_config={
         "quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0})
-    code, lines, _ = survey(tmp_path, "--degrees", "2,3")
+    code, lines, _ = survey(tmp_path, "--degrees", "2,9")
     assert code == 0
     found = {line[0]: line[1:] for line in lines[:-1]}
-    assert found["org/llama"] == ["minimal", "5 all_reduce at 2; does not fit 3"]
+    assert found["org/llama"] == ["minimal", "5 all_reduce at 2; does not fit 9"]
     assert found["org/neox"][1].startswith("3 all_reduce at 2")
     assert found["org/olmo"][1].startswith("7 all_reduce at 2")
-    assert found["org/tokens"] == ["minimal", "5 all_reduce and 4 of scales at 2; does not fit 3"]
+    assert found["org/tokens"] == ["minimal", "5 all_reduce and 4 of scales at 2; does not fit 9"]
     assert found["org/type"][0] == "refused" and "mamba" in found["org/type"][1]
     assert found["org/quantised"][0] == "refused" and "W4A8_AWQ" in found["org/quantised"][1]
     assert lines[-1] == ["6 configurations: 4 compile with the fewest collectives, 0 with others, "

@@ -32,7 +32,7 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
 
     Refused, with the degrees that fit: more ranks than query heads, and degrees
     that would make more than half of the query heads padding (unless
-    `allow-padding`); sequences that it does not divide under sequence parallelism. In a
+    `allow-padding`); fewer positions than ranks under sequence parallelism. In a
     program that generates, all cuts of batches and sequences. An axis of the mesh
     that no sharding names is refused too. Parameters that no rule names are
     listed in a warning.

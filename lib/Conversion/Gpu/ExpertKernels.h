@@ -36,10 +36,14 @@ namespace tp {
 /// The addresses that they have, in global memory; those of the other operation
 /// are null.
 struct ExpertArguments {
-  mlir::Value cotangent, input, routing, gate, up, down, inside;
+  mlir::Value cotangent, input, routing, gate, up, down;
+  /// Biases, for which there is no kernel: null.
+  mlir::Value gateBias, upBias;
+  mlir::Value inside;
   /// What the rows' sums become: the result, or the derivative by the input.
   mlir::Value result;
   mlir::Value byRouting, byGate, byUp, byDown;
+  mlir::Value byGateBias, byUpBias; ///< null
   mlir::Value scratch;
 
   static llvm::SmallVector<mlir::Type> getTypes(mlir::OpBuilder &builder,

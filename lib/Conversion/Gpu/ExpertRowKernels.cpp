@@ -29,7 +29,7 @@ static constexpr int64_t mostCombineThreads = 256;
 SmallVector<Type> ExpertArguments::getTypes(OpBuilder &builder,
                                             const ExpertShape &shape) {
   SmallVector<Type> types{builder.getI64Type()};
-  types.append(shape.isBackward ? 13 : 8,
+  types.append(shape.isBackward ? 17 : 10,
                LLVM::LLVMPointerType::get(builder.getContext()));
   return types;
 }
@@ -45,10 +45,11 @@ ExpertArguments ExpertArguments::read(KernelEmitter &e,
   };
   if (shape.isBackward)
     read({&own.cotangent});
-  read({&own.input, &own.routing, &own.gate, &own.up, &own.down, &own.inside,
-        &own.result});
+  read({&own.input, &own.routing, &own.gate, &own.up, &own.down,
+        &own.gateBias, &own.upBias, &own.inside, &own.result});
   if (shape.isBackward)
-    read({&own.byRouting, &own.byGate, &own.byUp, &own.byDown});
+    read({&own.byRouting, &own.byGate, &own.byUp, &own.byDown, &own.byGateBias,
+          &own.byUpBias});
   read({&own.scratch});
   return own;
 }
