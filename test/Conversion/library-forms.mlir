@@ -122,34 +122,6 @@ func.func @experts_backward_bf16(%x: tensor<9x40xbf16>, %dy: tensor<9x16xbf16>, 
   return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>
 }
 
-// Bounded sides with biases, as gpt-oss has them, and weights of what is read, as Llama 4.
-// CHECK: nn.experts: experts(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, operand 6, null, result 0)
-// VERIFY: lower @gated_experts: equal
-func.func @gated_experts(%x: tensor<6x40xf32>) -> (tensor<6x24xf32>, tensor<6x24xf32>) {
-  %routing = arith.constant dense<[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]> : tensor<6x4xf32>
-  %gate = tp.parameter "experts.{e}.gate" : tensor<4x36x40xf32>
-  %up = tp.parameter "experts.{e}.up" : tensor<4x36x40xf32>
-  %down = tp.parameter "experts.{e}.down" : tensor<4x24x36xf32>
-  %gb = tp.parameter "experts.gate_bias" : tensor<4x36xf32>
-  %ub = tp.parameter "experts.up_bias" : tensor<4x36xf32>
-  %0 = nn.experts %x, %routing, %gate, %up, %down biases %gb, %ub {activation = "silu", alpha = 1.702 : f64, limit = 0.75 : f64, up_offset = 1.0 : f64} : (tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>) -> tensor<6x24xf32>
-  %1 = nn.experts %x, %routing, %gate, %up, %down {activation = "silu", scales_input} : (tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>) -> tensor<6x24xf32>
-  return %0, %1 : tensor<6x24xf32>, tensor<6x24xf32>
-}
-
-// CHECK: nn.experts_backward: experts_backward(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, operand 6, operand 7, null, result 0, result 1, result 2, result 3, result 4, result 5, result 6)
-// VERIFY: lower @gated_experts_backward: equal
-func.func @gated_experts_backward(%x: tensor<6x40xf32>, %dy: tensor<6x24xf32>) -> (tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>) {
-  %routing = arith.constant dense<[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]> : tensor<6x4xf32>
-  %gate = tp.parameter "experts.{e}.gate" : tensor<4x36x40xf32>
-  %up = tp.parameter "experts.{e}.up" : tensor<4x36x40xf32>
-  %down = tp.parameter "experts.{e}.down" : tensor<4x24x36xf32>
-  %gb = tp.parameter "experts.gate_bias" : tensor<4x36xf32>
-  %ub = tp.parameter "experts.up_bias" : tensor<4x36xf32>
-  %0:7 = nn.experts_backward %dy, %x, %routing, %gate, %up, %down biases %gb, %ub {activation = "silu", alpha = 1.702 : f64, limit = 0.75 : f64, up_offset = 1.0 : f64} : (tensor<6x24xf32>, tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>) -> (tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>)
-  return %0#0, %0#1, %0#2, %0#3, %0#4, %0#5, %0#6 : tensor<6x40xf32>, tensor<6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>, tensor<4x36xf32>, tensor<4x36xf32>
-}
-
 // The choice is a kernel like others; 16-bit matrices, a part of whose width is left out.
 // CHECK: nn.experts: experts(9, operand 0, operand 1, operand 2, operand 3, operand 4, null, null, operand 5, result 0)
 // VERIFY: lower @routed: equal

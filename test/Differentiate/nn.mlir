@@ -168,7 +168,7 @@ func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64:
   %l29 = linalg.dot ins(%e_f3, %r48 : tensor<48xf32>, tensor<48xf32>) outs(%l28 : tensor<f32>) -> tensor<f32>
   %e_gb = tp.parameter "experts.gate_bias" : tensor<5x6xf32>
   %e_ub = tp.parameter "experts.up_bias" : tensor<5x6xf32>
-  %e_y4 = nn.experts %e_x, %e_w1, %e_gate, %e_up, %e_down biases %e_gb, %e_ub {activation = "silu", alpha = 1.702 : f64, limit = 0.6 : f64, up_offset = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>, tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<5x8x6xf32>, tensor<5x6xf32>, tensor<5x6xf32>) -> tensor<2x3x8xf32>
+  %e_y4 = nn.experts %e_x, %e_w1, %e_gate, %e_up, %e_down biases %e_gb, %e_ub {activation = "silu", alpha = 1.702 : f64, limit = 0.3 : f64, up_offset = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>, tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<5x8x6xf32>, tensor<5x6xf32>, tensor<5x6xf32>) -> tensor<2x3x8xf32>
   %e_f4 = tensor.collapse_shape %e_y4 [[0, 1, 2]] : tensor<2x3x8xf32> into tensor<48xf32>
   %l30 = linalg.dot ins(%e_f4, %r48 : tensor<48xf32>, tensor<48xf32>) outs(%l29 : tensor<f32>) -> tensor<f32>
   return %l30 : tensor<f32>
