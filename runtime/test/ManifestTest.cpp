@@ -215,6 +215,8 @@ TEST(Manifest, RefusalsOfValues) {
       {"/parameters/0/slice/sizes", "[8]",
        "manifest.parameters[0].slice: expected 2 offsets and sizes, got 2 and "
        "1"},
+      {"/parameters/0/slice/steps", "[1]",
+       "manifest.parameters[0].slice: expected 2 steps, got 1"},
       {"/parameters/0/permutation", "[0]",
        "manifest.parameters[0].permutation: expected 2 items, got 1"},
       {"/parameters/0/type", "\"i32\"",
@@ -721,6 +723,8 @@ TEST(Manifest, Experts) {
       {"/experts/0/type", "\"i8\"",
        "manifest.experts[0].type: expected a float type, got i8"},
       {"/experts/0/top_k", "2", "manifest.experts[0]: unknown key 'top_k'"},
+      {"/experts/0/alpha", "0",
+       "manifest.experts[0].alpha: expected a finite number above 0, got 0"},
       {"/parameters/0/names", "[\"l.{i}.{e}.w\", \"l.{i}.w\"]",
        "manifest.parameters[0].names: expected '{e}' in all names or in none, "
        "got 'l.{i}.{e}.w' and 'l.{i}.w'"},

@@ -45,8 +45,8 @@ ExpertArguments ExpertArguments::read(KernelEmitter &e,
   };
   if (shape.isBackward)
     read({&own.cotangent});
-  read({&own.input, &own.routing, &own.gate, &own.up, &own.down,
-        &own.gateBias, &own.upBias, &own.inside, &own.result});
+  read({&own.input, &own.routing, &own.gate, &own.up, &own.down, &own.gateBias,
+        &own.upBias, &own.inside, &own.result});
   if (shape.isBackward)
     read({&own.byRouting, &own.byGate, &own.byUp, &own.byDown, &own.byGateBias,
           &own.byUpBias});
