@@ -138,21 +138,21 @@ void forEachBox(const Parameter &p, const Mesh &mesh,
   if (mesh.index(p.partial, coordinates) != 0)
     return;
   Shape source = stridesOf(p.sourceShape), local = stridesOf(p.localShape);
-  forEachBlock(blocksOf(p, mesh, coordinates, first, rows), [&](const std::
-                                                                    vector<
-                                                                        DimRun>
-                                                                        &runs) {
-    Box box;
-    for (size_t d = 0; d < runs.size(); ++d) {
-      int64_t from = p.permutation[d];
-      int64_t step = p.sliceSteps[size_t(from)];
-      box.dimensions.push_back({runs[d].length, source[from] * step, local[d]});
-      box.fromStart +=
-          (p.sliceOffsets[from] + runs[d].start * step) * source[from];
-      box.toStart += runs[d].local * local[d];
-    }
-    body(box);
-  });
+  forEachBlock(blocksOf(p, mesh, coordinates, first, rows),
+               [&](const std::vector<DimRun> &runs) {
+                 Box box;
+                 for (size_t d = 0; d < runs.size(); ++d) {
+                   int64_t from = p.permutation[d];
+                   int64_t step = p.sliceSteps[size_t(from)];
+                   box.dimensions.push_back(
+                       {runs[d].length, source[from] * step, local[d]});
+                   box.fromStart +=
+                       (p.sliceOffsets[from] + runs[d].start * step) *
+                       source[from];
+                   box.toStart += runs[d].local * local[d];
+                 }
+                 body(box);
+               });
 }
 
 /// Elements that are one behind the other in the source.
