@@ -54,11 +54,20 @@ def checkpoint(folder, out, has_row):
     return out
 
 
+def image_tokens(folder):
+    """Tokens that stand for parts of images: no text has them, and transformers embeds some of them
+    as others."""
+    config = json.loads((folder / "config.json").read_text())
+    return [config[key] for key in ("image_token_id", "image_token_index", "video_token_id")
+            if key in config]
+
+
 def batch(folder):
     """Tokens, padding among them, and labels as `transformers` takes them: the tokens, some of
     them not to be predicted."""
     random = numpy.random.RandomState(zlib.crc32(folder.name.encode()))
     ids = random.randint(0, vocabulary(folder), (BATCH, SEQ))
+    ids[numpy.isin(ids, image_tokens(folder))] = 3
     ids[0, [1, 2, 9]] = ids[1, [0, 7, 15]] = row(folder)
     labels = numpy.where(random.rand(BATCH, SEQ) < 0.2, -100, ids)
     return {"input_ids": ids, "labels": labels}
