@@ -48,8 +48,8 @@ struct HeadSplit {
 /// None if there are more ranks than query heads.
 llvm::SmallVector<HeadSplit> listHeadSplits(HeadCounts heads, int64_t degree);
 
-/// Whether so many of the heads would be padding that the degree is refused
-/// unless it is asked for: more than half.
+/// Returns true if more than half of the query heads would be padding, which is
+/// refused unless it is asked for.
 bool isWasteful(HeadCounts heads, const HeadSplit &split);
 
 /// "4 x 2, 4 query heads and 1 KV head a rank, 4 of 32 query heads are

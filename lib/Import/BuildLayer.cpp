@@ -155,8 +155,8 @@ struct LayerBuilder {
     return {q, k, v};
   }
 
-  /// Whether the checkpoint has the parts of a projection that the family lays
-  /// out by KV heads, and not the projection.
+  /// Returns true if the checkpoint has the parts of a projection that the
+  /// family lays out by KV heads, and not the projection.
   bool isApart() const {
     std::string path = at(layout.queryKeyValue);
     auto has = [&](const std::string &path) {

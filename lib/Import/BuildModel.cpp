@@ -140,8 +140,8 @@ static Value buildDense(ModelBuilder &m, StringRef path, Value x,
   return m.linear(path, x, weight, bias);
 }
 
-/// What the decoder of masked tokens reads: a linear layer, an activation, a
-/// norm.
+/// Builds the input of the decoder of masked tokens: a linear layer, an
+/// activation, a norm.
 static Value buildTransform(ModelBuilder &m, Value x) {
   const ModelConfig &c = m.config;
   const ModelLayout &layout = c.layout;

@@ -141,8 +141,8 @@ WeightBuilder::WeightBuilder(ModelBuilder &m, const QuantizedScheme &scheme,
       lead(shape.drop_back(2)), n(shape[shape.size() - 2]), k(shape.back()),
       total(n), offset(0) {
   if (spelling.box) {
-    // Of a stack the box is that of the file that is not quantised, [experts,
-    // inputs, rows].
+    // A stack has the box of the file that is not quantised, [experts, inputs,
+    // rows].
     size_t dim = lead.size() + (scheme.format == Format::Stack);
     total = spelling.box->shape[dim];
     offset = spelling.box->offsets[dim];

@@ -146,7 +146,7 @@ ArrayRef<Composite> getComposites() {
   return table;
 }
 
-/// What the class of the text has for keys that are not there.
+/// Adds the defaults of the text's class for keys that are missing.
 static void addDefaults(json::Object &text, const Composite &composite) {
   auto isThere = [&](StringRef key) {
     const json::Value *value = text.get(key);

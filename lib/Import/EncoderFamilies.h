@@ -15,8 +15,8 @@
 namespace tp {
 
 Family getBert();
-/// With rotary positions (RotaryEncoders.cpp). "gte", or "new" as the code
-/// beside its first checkpoints calls it.
+/// Encoders with rotary positions (RotaryEncoders.cpp). GTE is "gte", or "new"
+/// as the code beside its first checkpoints calls it.
 Family getModernBert();
 Family getNomicBert();
 Family getGte(llvm::StringRef modelType);

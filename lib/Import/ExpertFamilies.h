@@ -26,7 +26,8 @@ Family getDeepSeekV2();
 Family getDeepSeekV3();
 Family getKimiK2();
 Family getGlm4MoeLite();
-/// With experts in groups that all are chosen by sigmoids (RoutedExperts.cpp).
+/// Families whose experts are in groups and chosen by sigmoids
+/// (RoutedExperts.cpp).
 Family getGlm4Moe();
 Family getErnieMoe();
 Family getMiniMaxM2();

@@ -121,7 +121,7 @@ static SmallVector<std::string> getIgnored(const ModelConfig &config,
       for (StringRef part : {".weight", ".bias"})
         if (part == ".weight" || config.layout.hasHeadBias)
           patterns.push_back((head + part).str());
-  // Of a feed-forward without width.
+  // A shared expert without width has tensors that nothing reads.
   if (config.experts && !config.experts->sharedWidth)
     for (StringRef name : {config.layout.sharedGate, config.layout.sharedUp,
                            config.layout.sharedDown})

@@ -27,7 +27,7 @@ namespace tp {
 static constexpr int64_t maxHead = 1 << 15;
 
 namespace {
-/// What counts where a key is missing.
+/// Defaults of missing keys.
 struct LatentDefaults {
   int64_t queryRank = 1536, keyValueRank = 512, plainDim = 128, valueDim = 128;
 };

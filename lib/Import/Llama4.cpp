@@ -115,7 +115,7 @@ static void adjustLlama4(ObjectReader &reader, ModelConfig &config) {
   readRotation(reader, config);
   readDense(reader, config);
   readLengths(reader, config);
-  // Of training.
+  // These keys concern training.
   reader.ignore({"output_router_logits", "router_aux_loss_coef",
                  "router_jitter_noise", "for_llm_compressor"});
 }

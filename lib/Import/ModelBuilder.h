@@ -125,8 +125,8 @@ public:
   std::pair<mlir::Value, mlir::Value>
   rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies,
               double factor);
-  /// What queries at each position are multiplied by, [s], if the model's
-  /// rotation says so; else null.
+  /// Builds the factors of queries by position, [s], if the model's rotation
+  /// has any; else returns null.
   mlir::Value queryFactors(llvm::StringRef path);
   /// Of causal models; a step writes keys and values into the layer's cache.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
@@ -177,7 +177,7 @@ public:
   /// it has others too, these are noted as parts. No permutation may differ.
   mlir::Value parameter(llvm::ArrayRef<Spelling> spellings,
                         llvm::ArrayRef<int64_t> shape);
-  /// Whether the checkpoint has the tensor of the first iteration.
+  /// Returns true if the checkpoint has the tensor of the first iteration.
   bool isThere(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
   /// Notes a tensor [groups * rows, ...], where the checkpoint has it, as a
   /// part of one that holds the rows of each group side by side. `whole` and
@@ -302,7 +302,7 @@ private:
   mlir::Attribute describeParts();
   void notePart(const Spelling &read, const Spelling &other,
                 llvm::ArrayRef<int64_t> shape);
-  /// Whether the checkpoint has the tensor of any iteration.
+  /// Returns true if the checkpoint has the tensor of any iteration.
   bool isAnywhere(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
   mlir::Attribute getInit(llvm::StringRef name, unsigned rank);
   mlir::Value getCounter(llvm::StringRef name, int64_t limit,

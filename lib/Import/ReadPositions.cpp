@@ -118,7 +118,7 @@ static void readLlama3(ObjectReader &reader, const RopeContext &context,
   rope.highFrequencyFactor =
       reader.getPositive("high_freq_factor", std::nullopt);
   rope.originalMaxPositions = context.readOriginal(reader);
-  // Where they are equal nothing is between them.
+  // Equal factors leave nothing between them.
   if (!reader.failed() && rope.highFrequencyFactor < rope.lowFrequencyFactor)
     reader.error("high_freq_factor")
         << "expected " << reader.getPath("high_freq_factor")

@@ -41,7 +41,7 @@ static void adjustModernBert(ObjectReader &reader, ModelConfig &config) {
   reader.require("rope_scaling", nullptr,
                  "frequencies of both kinds of layers that are scaled are not "
                  "supported; rope_parameters has an object for each");
-  // Of training, of kernels, of tokens.
+  // These keys concern training, kernels and the tokenizer.
   reader.ignore({"cls_token_id", "deterministic_flash_attn",
                  "embedding_dropout", "initializer_cutoff_factor",
                  "mlp_dropout", "sparse_pred_ignore_index",
@@ -115,7 +115,8 @@ static Family getRotaryBert() {
   return family;
 }
 
-/// What the code beside the first checkpoints can do, and `transformers` not.
+/// Refuses what the code beside the first checkpoints can do and `transformers`
+/// cannot.
 static void adjustNomic(ObjectReader &reader, ModelConfig &) {
   reader.require("activation_function", "swiglu",
                  "no other feed-forward is supported");
@@ -168,7 +169,7 @@ static void adjustNew(ObjectReader &reader, ModelConfig &) {
                  "other norms are not supported");
   reader.require("logn_attention_scale", false,
                  "scores that grow with the text are not supported");
-  // What the file holds is seen from its tensors; how others compute it.
+  // The tensors show what the file holds; the rest says how others compute it.
   reader.ignore({"pack_qkv", "unpad_inputs", "use_memory_efficient_attention",
                  "logn_attention_clip1"});
 }

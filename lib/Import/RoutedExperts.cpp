@@ -61,7 +61,7 @@ ExpertsConfig readRoutedExperts(ObjectReader &reader, double scale) {
       reader.getInt("n_shared_experts", std::nullopt, 0,
                     maxSize / std::max<int64_t>(1, experts.width));
   experts.scale = reader.getPositive("routed_scaling_factor", scale);
-  // Of training, and of where experts are.
+  // These keys concern training, and the devices that experts are on.
   reader.ignore({"aux_loss_alpha", "ep_size", "output_router_logits",
                  "router_aux_loss_coef", "seq_aux"});
   return experts;

@@ -65,8 +65,8 @@ Family getOlmo2() {
                    .paddingRow = {"pad_token_id", 1}}};
 }
 
-/// In the old spelling `rope_scaling` and `rope_theta` are of the layers
-/// without a window, and those with one have the default base.
+/// `rope_scaling` and `rope_theta`, the old spelling, concern the layers
+/// without a window; those with one have the default base.
 Family getOlmo3() {
   Family family = getOlmo2();
   family.modelType = "olmo3";

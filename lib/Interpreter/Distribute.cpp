@@ -59,7 +59,7 @@ RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
   SmallVector<int64_t> local = getLocalShape(global.getShape(), sharding);
   RankTensors parts;
   Tensor zero(local, global.getElementType());
-  // By where its boxes begin: nothing is what a rank with only padding has.
+  // Offsets of each rank's first box; empty for a rank with only padding.
   SmallVector<std::optional<SmallVector<int64_t>>> begins(numRanks);
   for (int64_t rank = 0; rank < numRanks; ++rank) {
     if (sharding.reduction == ReductionKind::Sum &&

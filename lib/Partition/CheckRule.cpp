@@ -63,8 +63,8 @@ static void widenSlice(SliceLike slice, ArrayRef<int64_t> localShape,
 
 static Value getUnmoved(Value value, ArrayRef<int64_t> shape);
 
-/// What `op` puts together again, if all that was done to the parts is to move
-/// or mask them; null if there was more.
+/// Returns the value that `op` puts together again, if its parts were only
+/// moved or masked; else null.
 static Value getTakenApart(tensor::CollapseShapeOp op) {
   auto attr = op->getAttrOfType<RuleAttr>(TPDialect::getRuleAttrName());
   if (!attr)

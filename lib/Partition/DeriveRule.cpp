@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace tp;
 
-/// Whether both cut the factor at the same places, however the grain is
+/// Returns true if both cut the factor at the same places, however the grain is
 /// written.
 static bool cutsAlike(const ShardingRule &rule, unsigned f,
                       const FactorShardings &a, const FactorShardings &b) {
@@ -371,7 +371,7 @@ LogicalResult Deriver::compute(Operation *op, RuleAttr attr) {
       failed(checkPositions(op, rule, factors)) ||
       failed(derivePartial(op, rule, factors, partial, kind)))
     return failure();
-  // What a local operation computes of parts of blocks is parts of blocks.
+  // A local operation computes parts of blocks from parts of blocks.
   for (CutForm &form : factors.forms)
     form.isInner = true;
   for (auto [index, result] : llvm::enumerate(op->getResults())) {

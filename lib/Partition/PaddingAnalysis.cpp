@@ -48,7 +48,7 @@ LogicalResult PaddingAnalysis::block(Block &block) {
   return success();
 }
 
-/// What the padding of each dimension holds after the steps of a stage, on the
+/// Follows the padding of each dimension through the steps of a stage, on the
 /// stage's view.
 static void passSteps(const ReshardStage &stage,
                       MutableArrayRef<PadState> all) {

@@ -107,7 +107,7 @@ SmallVector<ReshardStage, 1> tp::detail::viewBlocks(ArrayRef<int64_t> shape,
     complete.reduction = ReductionKind::Sum;
     add(from, complete);
   }
-  // What a maximum becomes is one last.
+  // A maximum is made after the views.
   TensorSharding last = to;
   isMaximum = to.isPartial() && to.reduction != ReductionKind::Sum;
   if (isMaximum && changes) {

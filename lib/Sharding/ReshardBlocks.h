@@ -14,7 +14,7 @@
 
 namespace tp::detail {
 
-/// Whether both are cut in blocks, and alike.
+/// Returns true if both are cut in the same blocks.
 bool hasSameBlocks(const DimSharding &a, const DimSharding &b);
 
 /// The views on which a reshard is planned, without their plans.

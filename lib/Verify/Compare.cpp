@@ -96,7 +96,7 @@ private:
     return std::nullopt;
   }
 
-  /// Whether `op` makes such a view, or a part of one.
+  /// Returns true if `op` makes such a view, or a part of one.
   bool isView(Operation *op) const {
     if (op->hasAttr(valueIdAttrName))
       return false;

@@ -45,7 +45,7 @@ std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,
   StageOptions options;
   options.mesh = mesh.str();
   options.plan = plan.str();
-  // Whether the degree is worth its padding is not the question.
+  // Padding that is not worth it is verified, too.
   options.allowPadding = true;
   std::vector<VerifyStage> stages;
   for (Stage stage : {Stage::Annotate, Stage::Propagate, Stage::Partition,

@@ -245,7 +245,7 @@ private:
     return cut;
   }
 
-  /// Whether parts of `local` elements hold all of every block.
+  /// Returns true if parts of `local` elements hold all of every block.
   static bool coversBlocks(const DimCut &cut, int64_t size, int64_t local) {
     if (!cut.block)
       return true;

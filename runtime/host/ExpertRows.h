@@ -57,7 +57,7 @@ inline void addExpertBias(const float *bias, int64_t expert, float *row,
       row[c] += bias[expert * width + c];
 }
 
-/// Whether a bound changes it. NaN is within all bounds.
+/// Returns true if a bound changes the number. NaN is within all bounds.
 inline bool isGateBounded(const Experts &e, float gate) {
   return e.limit > 0 && gate > e.limit;
 }

@@ -198,9 +198,9 @@ Shape withoutOnes(Shape shape) {
   return shape;
 }
 
-/// Whether a packed tensor of shape `got` has the elements of `expected` in
-/// their order: ones do not count, and the file may have its last dimension as
-/// two, groups and what is in each.
+/// Returns true if a packed tensor of shape `got` has the elements of
+/// `expected` in their order: ones do not count, and the file may have its last
+/// dimension as two, groups and what is in each.
 bool isStoredAs(Shape got, Shape expected, const Storage &storage) {
   got = withoutOnes(std::move(got));
   expected = withoutOnes(std::move(expected));

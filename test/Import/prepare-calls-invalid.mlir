@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-import-pipeline --split-input-file --verify-diagnostics
 
-// What a private function says of its values, and would be lost.
+// Attributes of a private function's values that inlining would lose.
 
 func.func @main(%x: tensor<8xi64>) -> tensor<8xi64> {
   %0 = call @f(%x) : (tensor<8xi64>) -> tensor<8xi64>

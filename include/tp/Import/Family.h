@@ -36,7 +36,7 @@ enum class Head { None, NextToken, MaskedToken, Sequence, Token };
 /// RMSOnePlus and LayerOnePlus multiply by 1 + weight.
 enum class NormKind { RMS, RMSOnePlus, Layer, LayerOnePlus, LayerNoBias };
 
-/// Whether the norm has a bias beside its weight.
+/// Returns true if the norm has a bias beside its weight.
 inline bool hasBias(NormKind kind) {
   return kind == NormKind::Layer || kind == NormKind::LayerOnePlus;
 }
@@ -130,7 +130,7 @@ struct ModelLayout {
   /// beside two of their own has up first.
   llvm::StringRef gateUp;
   bool isUpFirst = false;
-  /// Of the three only `down` has a bias, if there is any.
+  /// `down` alone of the three has a bias, if there is any.
   bool onlyDownHasBias = false;
 
   /// A mixture of experts: their stacks of matrices, gate and up perhaps as
@@ -246,8 +246,8 @@ struct ConfigKeys {
   Setting<int64_t> windowPeriod = {"", 0},
                    windowBound = {"max_window_layers", 28};
 
-  /// Whether files may ask for attention within chunks, which is the plain one
-  /// up to the length of a chunk; no program is longer then.
+  /// Files may ask for attention within chunks, which is plain attention up to
+  /// the length of a chunk; no program is longer then.
   bool hasChunks = false;
 
   /// Factors of embeddings, of what a part adds to the residual stream, of the
@@ -297,7 +297,7 @@ struct Composite {
   llvm::StringRef text = "text_config";
   llvm::SmallVector<llvm::StringRef, 2> textTypes;
   llvm::SmallVector<std::pair<llvm::StringRef, int64_t>, 6> defaults;
-  /// In old files what is of the text stands with the whole.
+  /// Old files have the keys of the text beside those of the whole.
   bool mayBeFlat = false;
   /// The head is the table where neither the whole nor the text says; or where
   /// the text says so, whatever the whole does.

@@ -48,7 +48,7 @@ struct StageOptions {
   std::string mesh;
   /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.
   std::string plan = "megatron";
-  /// Of annotate: cut heads even where more than half would be padding.
+  /// Annotate cuts heads even if more than half of them would be padding.
   bool allowPadding = false;
   /// Of differentiate.
   Recompute recompute = Recompute::Selective;

@@ -112,8 +112,8 @@ struct ReshardPlan {
 /// places that do not nest): other copies take no part. Partial
 /// values of different reductions are turned into each other only through the
 /// complete value. Deterministic. A plan without steps means the same layout.
-/// Where the blocks of a dimension change, steps are on views of the tensor:
-/// see planReshardStages.
+/// If the blocks of a dimension change, steps are on views of the tensor: see
+/// planReshardStages.
 ReshardPlan
 planReshard(llvm::ArrayRef<int64_t> shape, const TensorSharding &from,
             const TensorSharding &to, const Mesh &mesh,

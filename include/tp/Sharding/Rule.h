@@ -106,7 +106,7 @@ int64_t getDimSize(const ShardingRule &rule, llvm::ArrayRef<unsigned> dim);
 llvm::SmallVector<int64_t> getRuleShape(const ShardingRule &rule,
                                         const TensorFactors &tensor);
 
-/// Where the axes of a factor cut it, if not at its own grain.
+/// The places at which the axes of a factor cut it, if not at its own grain.
 struct CutForm {
   /// The grain, where it is coarser than the rule's own and makes the cut
   /// another one (uneven heads passing through a linear layer that knows of no
@@ -190,8 +190,9 @@ AxisList getOwnPartialAxes(const ShardingRule &rule,
 AxisList getOwnPartialAxes(const ShardingRule &rule,
                            const FactorShardings &factors);
 
-/// Whether `factor` may be cut by `axes`, into blocks that `form` states: its
-/// kind and its grain allow it. Cuts may be uneven, and the last shards empty.
+/// Returns true if `factor` may be cut by `axes`, into the blocks of `form`:
+/// its kind and its grain allow it. Cuts may be uneven, and the last shards
+/// empty.
 bool canShard(const Factor &factor, llvm::ArrayRef<AxisRef> axes,
               const CutForm &form = {});
 

@@ -96,8 +96,8 @@ struct ShardRange {
 
   bool operator==(const ShardRange &other) const = default;
 };
-/// What shard number `index` of the dimension holds, in order: one run, or one
-/// for each of its blocks. Runs are not empty; what none covers is padding.
+/// Returns the runs that shard number `index` of the dimension holds, in order:
+/// one, or one for each of its blocks. Runs are not empty; the rest is padding.
 llvm::SmallVector<ShardRange, 1>
 getShardRanges(int64_t size, const DimSharding &dim, int64_t index);
 /// The shard that `rank` has of the dimension.

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What gate and up go through, for the definition of nn.experts and for kernels
-// that compute it.
+// The activation of gate and up, shared by the definition of nn.experts and the
+// kernels that compute it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,11 @@ struct Gating {
   std::optional<double> limit;
   double upOffset = 0;
 
-  /// Whether it is activation(g) * u.
+  /// Returns true if the gating is activation(g) * u.
   bool isPlain() const { return alpha == 1 && !limit && upOffset == 0; }
 };
 
-/// What an expert makes of `gate` and `up`, f32 or f64.
+/// Builds the gating of `gate` and `up`, f32 or f64.
 mlir::Value buildGated(mlir::OpBuilder &builder, mlir::Location loc,
                        const Gating &gating, mlir::Value gate, mlir::Value up);
 /// The derivatives of that by `gate` and by `up`, zero beyond the limit.

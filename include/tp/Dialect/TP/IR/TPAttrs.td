@@ -218,7 +218,7 @@ def TP_StorageAttr : TP_Attr<"Storage", "storage"> {
     /// The shape of the checkpoint's tensor, given the unpacked one.
     ::llvm::SmallVector<int64_t>
     getFileShape(::llvm::ArrayRef<int64_t> unpacked) const;
-    /// Whether a tensor of shape `got` has the elements of one of shape
+    /// Returns true if a tensor of shape `got` has the elements of one of shape
     /// `expected`, which getFileShape gives, in the same order.
     bool accepts(::llvm::ArrayRef<int64_t> got,
                  ::llvm::ArrayRef<int64_t> expected) const;
