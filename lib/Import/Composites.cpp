@@ -10,17 +10,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Composites.h"
+#include "TableRows.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 namespace json = llvm::json;
-
-// Fields that a row leaves out have their defaults.
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
-#endif
 
 namespace tp {
 

@@ -10,16 +10,11 @@
 
 #include "EncoderFamilies.h"
 #include "JsonFile.h"
+#include "TableRows.h"
 #include "tp/Import/ModelConfig.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
-
-// Fields that a row leaves out have their defaults.
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
-#endif
 
 namespace tp {
 

@@ -14,16 +14,11 @@
 #include "ExpertFamilies.h"
 #include "JsonFile.h"
 #include "KnownKeys.h"
+#include "TableRows.h"
 #include "tp/Import/ModelConfig.h"
 #include <cmath>
 
 using namespace mlir;
-
-// Fields that a row leaves out have their defaults.
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
-#endif
 
 namespace tp {
 

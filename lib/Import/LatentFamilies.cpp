@@ -13,14 +13,9 @@
 #include "ExpertFamilies.h"
 #include "JsonFile.h"
 #include "ReadPositions.h"
+#include "TableRows.h"
 #include "tp/Import/ModelConfig.h"
 #include <cmath>
-
-// Fields that a row leaves out have their defaults.
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
-#endif
 
 namespace tp {
 

@@ -13,13 +13,8 @@
 #include "ExpertFamilies.h"
 #include "JsonFile.h"
 #include "ReadPositions.h"
+#include "TableRows.h"
 #include "tp/Import/ModelConfig.h"
-
-// Fields that a row leaves out have their defaults.
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
-#endif
 
 using namespace mlir;
 namespace json = llvm::json;

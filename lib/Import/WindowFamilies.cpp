@@ -11,15 +11,10 @@
 
 #include "DecoderFamilies.h"
 #include "JsonFile.h"
+#include "TableRows.h"
 #include "tp/Import/ModelConfig.h"
 
 using namespace mlir;
-
-// Fields that a row leaves out have their defaults.
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
-#endif
 
 namespace tp {
 
