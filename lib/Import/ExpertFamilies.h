@@ -43,6 +43,9 @@ struct ModelConfig;
 /// how wide, how many a token uses beside those that all tokens use, and what
 /// their weights are multiplied by (`scale` if the file does not say).
 ExpertsConfig readRoutedExperts(ObjectReader &reader, double scale);
+/// `layout` with DeepSeek's names of the router and of routed and shared
+/// experts.
+ModelLayout nameRoutedExperts(ModelLayout layout);
 /// Groups of experts, `groupBest` of which say what a group is worth.
 void readExpertGroups(ObjectReader &reader, ExpertsConfig &experts,
                       int64_t groupBest, std::optional<int64_t> groups,

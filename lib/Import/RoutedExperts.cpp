@@ -62,6 +62,17 @@ ExpertsConfig readRoutedExperts(ObjectReader &reader, double scale) {
   return experts;
 }
 
+ModelLayout nameRoutedExperts(ModelLayout layout) {
+  layout.router = "mlp.gate";
+  layout.expertGate = "mlp.experts.{e}.gate_proj";
+  layout.expertUp = "mlp.experts.{e}.up_proj";
+  layout.expertDown = "mlp.experts.{e}.down_proj";
+  layout.sharedGate = "mlp.shared_experts.gate_proj";
+  layout.sharedUp = "mlp.shared_experts.up_proj";
+  layout.sharedDown = "mlp.shared_experts.down_proj";
+  return layout;
+}
+
 void readFirstDense(ObjectReader &reader, ModelConfig &config, int64_t count) {
   int64_t first = reader.getInt("first_k_dense_replace", count, 0, maxLayers);
   config.isDense.resize(config.numLayers);
@@ -154,16 +165,10 @@ static void adjustErnie(ObjectReader &reader, ModelConfig &config) {
 Family getErnieMoe() {
   return {.modelType = "ernie4_5_moe",
           .architectures = {"Ernie4_5_MoeForCausalLM"},
-          .layout = {.interleavedRotary = true,
-                     .router = "mlp.gate",
-                     .routerBias = "mlp.moe_statics.e_score_correction_bias",
-                     .routerBiasIsRow = true,
-                     .expertGate = "mlp.experts.{e}.gate_proj",
-                     .expertUp = "mlp.experts.{e}.up_proj",
-                     .expertDown = "mlp.experts.{e}.down_proj",
-                     .sharedGate = "mlp.shared_experts.gate_proj",
-                     .sharedUp = "mlp.shared_experts.up_proj",
-                     .sharedDown = "mlp.shared_experts.down_proj"},
+          .layout = nameRoutedExperts(
+              {.interleavedRotary = true,
+               .routerBias = "mlp.moe_statics.e_score_correction_bias",
+               .routerBiasIsRow = true}),
           .keys = {.maxPositions = {"max_position_embeddings", 131072},
                    .normEpsilon = {"rms_norm_eps", 1e-5},
                    .tieEmbeddings = {"tie_word_embeddings", true},
@@ -178,14 +183,8 @@ Family getErnieMoe() {
 Family getGlm4Moe() {
   return {.modelType = "glm4_moe",
           .architectures = {"Glm4MoeForCausalLM"},
-          .layout = {.router = "mlp.gate",
-                     .routerBias = "mlp.gate.e_score_correction_bias",
-                     .expertGate = "mlp.experts.{e}.gate_proj",
-                     .expertUp = "mlp.experts.{e}.up_proj",
-                     .expertDown = "mlp.experts.{e}.down_proj",
-                     .sharedGate = "mlp.shared_experts.gate_proj",
-                     .sharedUp = "mlp.shared_experts.up_proj",
-                     .sharedDown = "mlp.shared_experts.down_proj"},
+          .layout = nameRoutedExperts(
+              {.routerBias = "mlp.gate.e_score_correction_bias"}),
           .keys = {.maxPositions = {"max_position_embeddings", 131072},
                    .normEpsilon = {"rms_norm_eps", 1e-5},
                    .queryKeyValueBias = {"attention_bias", false},
