@@ -303,6 +303,7 @@ class _Run:
         lines = [line for line in map(_parse, self.log.read_text().splitlines())
                  if "loss" in line and line.get("applied", True)]
         if not lines:
+            _say(f"{self.args.output}: 0 steps, so there is no curve")
             return
         steps, losses = ([line[name] for line in lines] for name in ("step", "loss"))
         drawn = self.args.output / "loss.svg"
