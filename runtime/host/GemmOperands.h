@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What brings operands to f32 and to the layout that a product reads, and what
-// makes the results of its sums. Included by Gemm.cpp alone.
+// Functions that bring operands to f32 and to the layout that a product reads,
+// and that make the results of its sums. Only Gemm.cpp includes this file.
 //
 //===----------------------------------------------------------------------===//
 
