@@ -17,8 +17,6 @@ using namespace tprt;
 using namespace tprt::generation;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// More than the error of a sum of exponentials, as a logarithm.
-constexpr double kSlack = 1e-3;
 
 int64_t generation::argmax(const float *values, int64_t count) {
   constexpr int64_t kBlock = 1024;
@@ -122,47 +120,9 @@ void Sampler::select(const float *logits, double scale, int64_t most,
     candidates.resize(size_t(size));
 }
 
-/// Leaves the fewest candidates that are as probable together as `topP` of
-/// `sum`, which is that of exp(value - largest); 0: of the candidates. They are
-/// in no order: a flat nucleus has nearly the whole vocabulary, which takes
-/// long to sort, so that halves are set apart until few are left to be sorted.
-void Sampler::narrow(double topP, double largest, double sum) {
-  constexpr size_t kFew = 32;
-  weights.resize(candidates.size());
-  for (size_t i = 0; i < candidates.size(); ++i)
-    weights[i] = float(candidates[i].value - largest);
-  double ofThese = simd().exponentials(weights.data(), 1, 0,
-                                       int64_t(weights.size()), weights.data());
-  weighed.resize(candidates.size());
-  for (size_t i = 0; i < candidates.size(); ++i)
-    weighed[i] = {candidates[i], weights[i]};
-  double wanted = topP * (sum > 0 ? sum : ofThese), reached = 0;
-  auto at = [&](size_t i) { return weighed.begin() + int64_t(i); };
-  size_t begin = 0, end = weighed.size();
-  while (end - begin > kFew) {
-    size_t middle = begin + (end - begin) / 2;
-    std::nth_element(at(begin), at(middle), at(end));
-    double part = 0;
-    for (size_t i = begin; i < middle; ++i)
-      part += double(weighed[i].weight);
-    if (reached + part >= wanted) {
-      end = middle;
-    } else {
-      reached += part;
-      begin = middle;
-    }
-  }
-  std::sort(at(begin), at(end));
-  while (begin < end && (begin == 0 || reached < wanted))
-    reached += double(weighed[begin++].weight);
-  candidates.resize(begin);
-  for (size_t i = 0; i < begin; ++i)
-    candidates[i] = weighed[i].candidate;
-}
-
 /// The winner among the candidates, whose values are over the temperature.
-int32_t Sampler::drawCandidate(const Draw &draw) const {
-  Candidate best{-kInfinity, 0};
+Candidate Sampler::drawCandidate(const Draw &draw) const {
+  Candidate best{-kInfinity, 0}, winner{};
   for (const Candidate &c : candidates) {
     uint32_t word = philox(draw.seed, uint32_t(c.token), draw.position);
     // gumbel(word) is at most -log(word * 2^-32), and so below this. Most lose
@@ -171,10 +131,12 @@ int32_t Sampler::drawCandidate(const Draw &draw) const {
     if (c.value + (33 - std::bit_width(word)) * kLog2 + 1e-9 < best.value)
       continue;
     if (Candidate sum{c.value + gumbel(word), c.token};
-        sum < best || best.value == -kInfinity)
+        sum < best || best.value == -kInfinity) {
       best = sum;
+      winner = c;
+    }
   }
-  return int32_t(best.token);
+  return winner;
 }
 
 /// The winner among all tokens.
@@ -186,6 +148,57 @@ int32_t Sampler::drawToken(const Draw &draw, const float *logits) const {
                winner);
   }
   return int32_t(winner.score.token);
+}
+
+/// Draws from the nucleus of the candidates: the fewest of the best whose
+/// `weights` add up to `wanted`. A token belongs to it if all better ones
+/// together have less. No candidate is sorted: a winner that belongs to the
+/// nucleus has won there too, and if it does not belong, neither does any that
+/// is worse, so that the better ones are left to draw among.
+int32_t Sampler::drawNucleus(const Draw &draw, double wanted) {
+  while (true) {
+    Candidate winner = drawCandidate(draw);
+    double better = 0;
+    size_t left = 0;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (!(candidates[i] < winner))
+        continue;
+      better += double(weights[i]);
+      candidates[left] = candidates[i];
+      weights[left++] = weights[i];
+    }
+    if (left == 0 || better < wanted)
+      return int32_t(winner.token);
+    candidates.resize(left);
+  }
+}
+
+/// As above, among all tokens, the best of which is `best`. A flat nucleus has
+/// nearly the whole vocabulary, and the first winner belongs to it nearly
+/// always.
+int32_t Sampler::drawNucleus(const Draw &draw, const float *logits,
+                             int64_t best, double topP) {
+  weights.resize(size_t(vocabulary));
+  double wanted =
+      topP * simd().exponentials(logits, float(draw.scale()), logits[best],
+                                 vocabulary, weights.data());
+  int32_t winner = drawToken(draw, logits);
+  auto isBetter = [&, value = logits[winner]](int32_t id) {
+    return logits[id] > value || (logits[id] == value && id < winner);
+  };
+  double better = 0;
+  for (int32_t id = 0; id < vocabulary; ++id)
+    better += isBetter(id) ? double(weights[size_t(id)]) : 0;
+  if (winner == best || better < wanted)
+    return winner;
+  candidates.clear();
+  for (int32_t id = 0; id < vocabulary; ++id) {
+    if (!isBetter(id))
+      continue;
+    weights[candidates.size()] = weights[size_t(id)];
+    candidates.push_back({logits[id] * draw.scale(), id});
+  }
+  return drawNucleus(draw, wanted);
 }
 
 /// Why no token can be chosen from what was made of the `given` logits.
@@ -213,25 +226,23 @@ Expected<int32_t> Sampler::choose(const float *given, const Sampling &sampling,
   if (sampling.temperature == 0)
     return int32_t(best);
   Draw draw{sampling.temperature, sampling.seed, uint32_t(history.length())};
-  double scale = draw.scale();
   if (!sampling.isCut())
     return drawToken(draw, logits);
-  double largest = logits[best] * scale, least = -kInfinity, sum = 0;
-  if (sampling.minP > 0) {
-    // Does not depend on how many are left.
-    least = largest + std::log(double(sampling.minP));
-  } else if (sampling.topK == 0) {
-    // All that are less probable than this are less than 1 - topP together.
-    weights.resize(size_t(vocabulary));
-    sum = simd().exponentials(logits, float(scale), logits[best], vocabulary,
-                              weights.data());
-    least = largest - kSlack +
-            std::log((1 - double(sampling.topP)) * sum / double(vocabulary));
-  }
-  select(logits, scale, sampling.topK, least);
-  if (sampling.topP < 1)
-    narrow(sampling.topP, largest, sum);
-  return drawCandidate(draw);
+  if (sampling.topK == 0 && sampling.minP == 0)
+    return drawNucleus(draw, logits, best, double(sampling.topP));
+  double largest = logits[best] * draw.scale();
+  // It does not depend on how many are left.
+  double least = sampling.minP > 0 ? largest + std::log(double(sampling.minP))
+                                   : -kInfinity;
+  select(logits, draw.scale(), sampling.topK, least);
+  if (sampling.topP == 1)
+    return int32_t(drawCandidate(draw).token);
+  weights.resize(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i)
+    weights[i] = float(candidates[i].value - largest);
+  double sum = simd().exponentials(weights.data(), 1, 0,
+                                   int64_t(weights.size()), weights.data());
+  return drawNucleus(draw, double(sampling.topP) * sum);
 }
 
 LogProbabilities Sampler::logProbabilities(const float *logits, int32_t chosen,

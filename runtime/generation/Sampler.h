@@ -45,9 +45,11 @@ private:
   Status explainNone(const float *given, const float *logits,
                      const History &history) const;
   void select(const float *logits, double scale, int64_t most, double least);
-  void narrow(double topP, double largest, double sum);
   int32_t drawToken(const Draw &draw, const float *logits) const;
-  int32_t drawCandidate(const Draw &draw) const;
+  Candidate drawCandidate(const Draw &draw) const;
+  int32_t drawNucleus(const Draw &draw, double wanted);
+  int32_t drawNucleus(const Draw &draw, const float *logits, int64_t best,
+                      double topP);
 
   int64_t vocabulary;
   std::vector<float> adjusted;
@@ -55,14 +57,6 @@ private:
   std::vector<int32_t> times; ///< 1 and how often a token was generated
   std::vector<Candidate> candidates;
   std::vector<float> weights;
-  struct Weighed {
-    Candidate candidate;
-    float weight;
-    bool operator<(const Weighed &other) const {
-      return candidate < other.candidate;
-    }
-  };
-  std::vector<Weighed> weighed;
 };
 
 /// The position of the first of the largest; -1 if any is not a number.
