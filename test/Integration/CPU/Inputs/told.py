@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 usage: told.py SIGNAL itself|children FILE COMMAND...    ends with the command's exit code
 """
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -25,6 +26,8 @@ told = [process.pid]
 if whom == "children":
     told = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
 for pid in told:
-    os.kill(int(pid), getattr(signal, "SIG" + number))
+    # The first may take the others with it before they are told.
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(int(pid), getattr(signal, "SIG" + number))
 code = process.wait(60)
 sys.exit(code if code >= 0 else 128 - code)
