@@ -26,6 +26,8 @@ Family getDeepSeekV2();
 Family getDeepSeekV3();
 Family getKimiK2();
 Family getGlm4MoeLite();
+Family getDeepSeekV32();
+Family getGlmMoeDsa();
 /// Families whose experts are in groups and chosen by sigmoids
 /// (RoutedExperts.cpp).
 Family getGlm4Moe();

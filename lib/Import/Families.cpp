@@ -652,6 +652,8 @@ ArrayRef<Family> getFamilies() {
                                  getKimiK2(),
                                  getGlm4Moe(),
                                  getGlm4MoeLite(),
+                                 getDeepSeekV32(),
+                                 getGlmMoeDsa(),
                                  getQwen3VLMoeText(),
                                  getGptOss(),
                                  getMiniMaxM2(),

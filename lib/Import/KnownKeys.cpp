@@ -173,7 +173,7 @@ void readCommonKeys(ObjectReader &reader, const Family &family,
                  "pruned heads change the weights' shapes");
   reader.require("cross_attention_hidden_size", nullptr,
                  "cross attention is not supported");
-  if (!family.keys.hasChunks)
+  if (family.keys.boundedKind != "chunked_attention")
     reader.require("attention_chunk_size", nullptr,
                    "attention within chunks is not supported");
   reader.require("kv_sharing_modes", nullptr,

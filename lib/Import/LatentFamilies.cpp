@@ -121,6 +121,51 @@ static void adjustGlmLite(ObjectReader &reader, ModelConfig &config) {
   config.experts = experts;
 }
 
+/// DeepSeek-V3.2: an indexer chooses which tokens each one attends to, and
+/// chooses all as long as there are no more than it may choose.
+static void adjustIndexed(ObjectReader &reader, ModelConfig &config,
+                          LatentDefaults defaults, int64_t numGroups,
+                          int64_t chosenGroups) {
+  readLatent(reader, config, defaults);
+  if (config.latent && !config.latent->queryRank)
+    reader.error("q_lora_rank")
+        << "expected q_lora_rank to be a number, as the indexer reads what the "
+           "queries are made from, got null";
+  ExpertsConfig experts = readRoutedExperts(reader, 2.5);
+  readFirstDense(reader, config, 3);
+  if (reader.has("mlp_layer_types"))
+    readLayerKinds(reader, config);
+  experts.sigmoid = true;
+  experts.normalizes = reader.getBool("norm_topk_prob", true);
+  requireText(reader, "scoring_func", "sigmoid");
+  requireText(reader, "topk_method", "noaux_tc");
+  readExpertGroups(reader, experts, 2, numGroups, chosenGroups);
+  reader.require("rope_interleave", true,
+                 "this model_type rotates neighbouring numbers alone");
+  config.numExtraLayers =
+      reader.getInt("num_nextn_predict_layers", 1, 0, maxLayers);
+  config.experts = experts;
+  int64_t most = reader.getInt("index_topk", 2048, 1, maxSize);
+  boundPositions(config, most,
+                 "the indexer chooses " + llvm::Twine(most) +
+                     " tokens to attend to (index_topk), and attention to "
+                     "fewer than all is not supported");
+  // No layer of the model reads the first key; the others describe the indexer,
+  // whose choice is all tokens.
+  reader.ignore({"mlp_bias", "index_head_dim", "index_n_heads",
+                 "indexer_rope_interleave", "indexer_types", "index_topk_freq",
+                 "index_topk_pattern", "index_skip_topk_offset"});
+}
+
+static void adjustV32(ObjectReader &reader, ModelConfig &config) {
+  adjustIndexed(reader, config, {}, 8, 4);
+}
+
+static void adjustGlmIndexed(ObjectReader &reader, ModelConfig &config) {
+  adjustIndexed(reader, config,
+                {.queryRank = 2048, .plainDim = 192, .valueDim = 256}, 1, 1);
+}
+
 Family getDeepSeekV2() {
   return {.modelType = "deepseek_v2",
           .architectures = {"DeepseekV2ForCausalLM"},
@@ -148,6 +193,28 @@ Family getDeepSeekV3() {
   family.keys.maxPositions = {"max_position_embeddings", 4096};
   family.keys.feedForwardBias = {"", false};
   family.adjust = adjustV3;
+  return family;
+}
+
+Family getDeepSeekV32() {
+  Family family = getDeepSeekV3();
+  family.modelType = "deepseek_v32";
+  family.architectures = {"DeepseekV32ForCausalLM"};
+  family.ignored = {"*.self_attn.indexer.*"};
+  family.keys.maxPositions = {"max_position_embeddings", 163840};
+  family.keys.boundedKind = "indexed_attention";
+  family.adjust = adjustV32;
+  return family;
+}
+
+/// GLM-5: some layers use the choice of an earlier one's indexer.
+Family getGlmMoeDsa() {
+  Family family = getDeepSeekV32();
+  family.modelType = "glm_moe_dsa";
+  family.architectures = {"GlmMoeDsaForCausalLM"};
+  family.keys.maxPositions = {"max_position_embeddings", 202752};
+  family.keys.normEpsilon = {"rms_norm_eps", 1e-5};
+  family.adjust = adjustGlmIndexed;
   return family;
 }
 

@@ -67,32 +67,27 @@ static void readDense(ObjectReader &reader, ModelConfig &config) {
 
 /// How long a text may be before chunks end or queries are scaled.
 static void readLengths(ObjectReader &reader, ModelConfig &config) {
-  auto bound = [&](int64_t length, const Twine &reason) {
-    if (config.plainPositions && *config.plainPositions <= length)
-      return;
-    config.plainPositions = length;
-    config.plainReason = reason.str();
-  };
   // A null chunk is none; the default is for a missing key.
   if (reader.has("attention_chunk_size") ||
       !reader.isPresent("attention_chunk_size")) {
     int64_t chunk = reader.getInt("attention_chunk_size", 8192, 1, maxSize);
-    bound(chunk, "layers that rotate attend within chunks of " + Twine(chunk) +
-                     " positions (attention_chunk_size), which is supported "
-                     "within the first one alone");
+    boundPositions(config, chunk,
+                   "layers that rotate attend within chunks of " +
+                       Twine(chunk) +
+                       " positions (attention_chunk_size), which is supported "
+                       "within the first one alone");
   }
   int64_t floor = reader.getInt("floor_scale", 8192, 1, maxSize);
   double scale = 0.1;
   if (const json::Value *value = reader.get("attn_scale"))
     scale = value->getAsNumber().value_or(scale);
   if (reader.getBool("attn_temperature_tuning", true) && scale != 0)
-    bound(std::max<int64_t>(1, floor - 1),
-          "layers that do not rotate scale the queries of positions from " +
-              Twine(floor - 1) +
-              " on (attn_temperature_tuning, floor_scale), which is not "
-              "supported");
-  if (config.plainPositions)
-    config.maxPositions = std::min(config.maxPositions, *config.plainPositions);
+    boundPositions(
+        config, std::max<int64_t>(1, floor - 1),
+        "layers that do not rotate scale the queries of positions from " +
+            Twine(floor - 1) +
+            " on (attn_temperature_tuning, floor_scale), which is not "
+            "supported");
 }
 
 static void adjustLlama4(ObjectReader &reader, ModelConfig &config) {
@@ -138,7 +133,7 @@ Family getLlama4Text() {
                    .queryKeyValueBias = {"attention_bias", false},
                    .outputBias = {"attention_bias", false},
                    .ropeTheta = {"rope_theta", 500000},
-                   .hasChunks = true},
+                   .boundedKind = "chunked_attention"},
           .adjust = adjustLlama4};
 }
 

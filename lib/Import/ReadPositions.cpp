@@ -293,6 +293,14 @@ int64_t ModelConfig::getPositionLimit() const {
   return plainPositions ? std::min(most, *plainPositions) : most;
 }
 
+void boundPositions(ModelConfig &config, int64_t length, const Twine &reason) {
+  if (config.plainPositions && *config.plainPositions <= length)
+    return;
+  config.plainPositions = length;
+  config.plainReason = reason.str();
+  config.maxPositions = std::min(config.maxPositions, length);
+}
+
 void readRope(ObjectReader &reader, const JsonFile &file,
               const ConfigKeys &keys, ModelConfig &config) {
   RopeContext context{keys, !config.layout.keyValueDown.empty(), config.headDim,
@@ -391,8 +399,7 @@ static void readLayerTypes(ObjectReader &reader, const ConfigKeys &keys,
   }
   for (auto [i, type] : llvm::enumerate(*types)) {
     std::optional<StringRef> name = type.getAsString();
-    // A chunk is as long as a program may be.
-    if (keys.hasChunks && name == "chunked_attention")
+    if (!keys.boundedKind.empty() && name == keys.boundedKind)
       name = "full_attention";
     if (name != "full_attention" && name != "sliding_attention") {
       error() << "unsupported layer_types[" << i << "] " << showJson(type)

@@ -28,6 +28,11 @@ void readRope(ObjectReader &reader, const JsonFile &file,
 void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
                        ModelConfig &config);
 
+/// Says that attention is what it seems to be for up to `length` positions,
+/// and `reason`, a clause, why. The shortest such length counts.
+void boundPositions(ModelConfig &config, int64_t length,
+                    const llvm::Twine &reason);
+
 } // namespace tp
 
 #endif // TP_LIB_IMPORT_READPOSITIONS_H

@@ -29,7 +29,9 @@ def degrees(folder, most):
             if queries % n == 0 and (keys % n == 0 or n % keys == 0)]
 
 
-def has_experts(folder):
-    """Whether it has a mixture of experts, which a plan of its own cuts."""
+def count_experts(folder):
+    """How many experts a plan of its own can give to ranks; 0 without a mixture of experts."""
     config = json.loads((folder / "config.json").read_text())
-    return any("experts" in key for key in config | config.get("text_config", {}))
+    config |= config.get("text_config", {})
+    return max([config[key] for key in ("num_experts", "num_local_experts", "n_routed_experts",
+                                        "moe_num_experts") if key in config], default=0)

@@ -246,9 +246,9 @@ struct ConfigKeys {
   Setting<int64_t> windowPeriod = {"", 0},
                    windowBound = {"max_window_layers", 28};
 
-  /// Files may ask for attention within chunks, which is plain attention up to
-  /// the length of a chunk; no program is longer then.
-  bool hasChunks = false;
+  /// What `layer_types` calls attention that is plain attention up to some
+  /// length, such as that of a chunk; no program is longer then.
+  llvm::StringRef boundedKind;
 
   /// Factors of embeddings, of what a part adds to the residual stream, of the
   /// scores (value 0: 1 / sqrt of the head's size) and of the logits.

@@ -34,6 +34,8 @@ EXCEPTIONS = {
     "qwen3_moe": "sliding_window", "smollm3": "sliding_window",
     "deepseek_v2": "head_dim qk_head_dim", "deepseek_v3": "head_dim qk_head_dim",
     "kimi_k2": "head_dim qk_head_dim", "glm4_moe_lite": "head_dim qk_head_dim",
+    "deepseek_v32": "head_dim qk_head_dim index_head_dim index_n_heads",
+    "glm_moe_dsa": "head_dim qk_head_dim index_head_dim index_n_heads indexer_types",
     "gpt2": "reorder_and_upcast_attn", "bloom": "slow_but_exact",
     "mpt": "emb_pdrop embedding_fraction init_device learned_pos_emb no_bias", "opt": "layerdrop",
     "distilbert": "dropout qa_dropout seq_classif_dropout sinusoidal_pos_embds",
