@@ -169,13 +169,22 @@ public:
   }
 
   ~MpiBackend() override {
-    // The end of MPI waits for all ranks, and for ever for one that is lost.
+    // The end of MPI waits for all ranks, and for ever for one that is lost. A
+    // rank that is through with it closes its connection, which looks like a
+    // loss to those that are about to return.
+    constexpr std::chrono::seconds kReturning(5);
     auto deadline = net::Clock::now() +
                     std::chrono::milliseconds(int64_t(side->timeout() * 1000));
+    bool isLost = false;
+    auto isOver = [&] {
+      if (!side->failure().ok() && !isLost) {
+        isLost = true;
+        deadline = std::min(deadline, net::Clock::now() + kReturning);
+      }
+      return !net::remaining(deadline);
+    };
     if (initialized && side->failure().ok())
-      callAside(
-          [table = mpi.table] { table->finalize(); },
-          [&] { return !side->failure().ok() || !net::remaining(deadline); });
+      callAside([table = mpi.table] { table->finalize(); }, isOver);
   }
 
   SideChannel *channel() const override { return side.get(); }
