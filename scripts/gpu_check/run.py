@@ -26,7 +26,7 @@ from .files import Pack, end_with_parent, execute
 # Name, function, seconds: the unproven first, then what is right, then speed.
 WAVES = [
     [("device", first.device, 60)],
-    [("first launches", first.launches, 60)],
+    [("first launches", first.launches, 120)],
     [("two ranks on one card", first.two_on_one, 110)],
     [("kernels against PyTorch", correctness.kernels, 90),
      ("fixtures, one rank", correctness.fixtures_alone, 90),
