@@ -125,6 +125,8 @@ void tp::addShares(Operation *function, const Mesh &mesh,
     double local = getRunCount(op) * perPoint, model = local;
     int64_t shards = 1;
     for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+      if (!isIterated(rule, f))
+        continue;
       DimSharding dim = getFactorCut(rule, factors, f);
       model *= factor.size;
       local *= getLocalSize(factor.size, dim);

@@ -141,8 +141,9 @@ static FailureOr<double> getFlops(Operation *op) {
   FailureOr<ShardingRule> rule = ruled.getShardingRule();
   if (failed(rule))
     return failure();
-  for (const Factor &factor : rule->factors)
-    flops *= factor.size;
+  for (auto [f, factor] : llvm::enumerate(rule->factors))
+    if (isIterated(*rule, f))
+      flops *= factor.size;
   return flops;
 }
 

@@ -63,6 +63,18 @@ SmallVector<int64_t> tp::getRuleShape(const ShardingRule &rule,
   });
 }
 
+bool tp::isIterated(const ShardingRule &rule, unsigned f) {
+  auto has = [&](const TensorFactors &tensor) {
+    return llvm::any_of(tensor.dims, [&](ArrayRef<unsigned> dim) {
+      return llvm::is_contained(dim, f);
+    });
+  };
+  return rule.factors[f].kind != FactorKind::Whole ||
+         llvm::count_if(rule.operands, has) +
+                 llvm::count_if(rule.results, has) !=
+             1;
+}
+
 //===----------------------------------------------------------------------===//
 // Well-formedness
 //===----------------------------------------------------------------------===//

@@ -75,7 +75,7 @@ def TP_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
       }]>,
     InterfaceMethod<[{
         Multiplications and additions per element of the iteration space of its
-        sharding rule; 0 for what moves data alone.
+        sharding rule (`isIterated`); 0 for what moves data alone.
       }], "double", "getFlopsPerPoint", (ins), [{}], [{ return 0; }]>,
     InterfaceMethod<[{
         The part of an operand, up to 1, that a call is expected to read where

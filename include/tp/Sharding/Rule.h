@@ -106,6 +106,10 @@ int64_t getDimSize(const ShardingRule &rule, llvm::ArrayRef<unsigned> dim);
 llvm::SmallVector<int64_t> getRuleShape(const ShardingRule &rule,
                                         const TensorFactors &tensor);
 
+/// True if the operation has a loop over factor `f`. A whole factor that one
+/// tensor alone has is a dimension of a table that is looked up in.
+bool isIterated(const ShardingRule &rule, unsigned f);
+
 /// The places at which the axes of a factor cut it, if not at its own grain.
 struct CutForm {
   /// The grain, where it is coarser than the rule's own and makes the cut

@@ -117,7 +117,8 @@ def test_text(tmp_path, name, monkeypatch):
 
 @pytest.mark.parametrize("name", ("int4-g32-asymmetric", "fp8-blocks", "gptq", "gpt-oss"))
 def test_memory(tmp_path, name):
-    """What a rank has is what the file has, and what is stated: no weight is ever widened."""
+    """What a rank has is what the file has, and what is stated: no weight is ever widened. Its
+    kernels have the products that the program had."""
     if name == "gpt-oss":
         folder, plain = quantised.write_gpt_oss(tmp_path, SEED, hidden_size=256,
                                                 intermediate_size=512, num_local_experts=16)
@@ -128,8 +129,13 @@ def test_memory(tmp_path, name):
     prompts, program = tmp_path / "prompts.json", tmp_path / "program.tpa"
     prompts.write_text(json.dumps([[5] * 40, [7]]))
     recipe = ["--activations", "float"] if name == "fp8-blocks" else []
-    _tools.run("tp-compile", [folder, *recipe, "--generate", "--context", 64, "--rows", 2,
-                              "--chunk", 64, "--mesh", "tp=1", "--dtype", "f32", "-o", program])
+    told = json.loads(_tools.run(
+        "tp-compile", [folder, *recipe, "--generate", "--context", 64, "--rows", 2, "--chunk", 64,
+                       "--mesh", "tp=1", "--dtype", "f32", "-o", program, "--explain=json"]))
+    for function in told["functions"]:
+        products = sum(work["flops"] * work["count"] for work in function["work"]
+                       if work["kernel"] != "rows")
+        assert products == pytest.approx(function["flops"]["per_rank"], rel=1e-6)
     (rank,) = json.loads(_tools.run(
         "tp-run", [program, "--weights", folder, "--generate", prompts, "--max-tokens", 3,
                    "--stats=json", "--output", tmp_path / "answers.json"]))["ranks"]

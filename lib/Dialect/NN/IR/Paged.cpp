@@ -471,11 +471,12 @@ PagedAttentionOp::getIntegerRange(OpOperand &operand) {
 }
 
 /// Scores, and their product with the values: of each token the positions of
-/// one row, which is a part of the iteration space of all cells and tables.
+/// one row, which is a part of the iteration space of all cells.
 double PagedAttentionOp::getFlopsPerPoint() {
-  double points = double(shapeOf(getKeys())[0]) * shapeOf(getTable())[0];
+  double cells = shapeOf(getKeys())[0];
+  double positions = double(shapeOf(getTable())[1]) * getPage();
   double d = shapeOf(getKeys())[2], e = shapeOf(getValues())[2];
-  return (d == e ? 4 : 2 / d + 2 / e) * getPage() / points;
+  return (d == e ? 4 : 2 / d + 2 / e) * positions / cells;
 }
 
 std::optional<LibraryDescription>

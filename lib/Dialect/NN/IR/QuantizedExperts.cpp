@@ -70,7 +70,7 @@ FailureOr<ShardingRule> QuantizedExpertsOp::getShardingRule() {
   Dims rows = addRows(rule, input.drop_back());
   rule.addFactor(down[0], FactorKind::Reduction, "experts");
   rule.addFactor(shapeOf(getValues()[0])[1], FactorKind::Reduction, "width");
-  unsigned k = rule.addFactor(input.back(), FactorKind::Whole, "k");
+  unsigned k = rule.addFactor(input.back(), FactorKind::Reduction, "k");
   unsigned n = rule.addFactor(down[1], FactorKind::Parallel, "n");
   addOperand(rule, with(rows, k), Linearity::None);
   for (Value operand : getOperands().drop_front())
