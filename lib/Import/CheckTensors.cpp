@@ -20,7 +20,6 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
 
@@ -293,15 +292,14 @@ void TensorChecker::checkRest() {
   if (isExcluded)
     advice = "--ignore leaves some of them out";
   emitList(missing, "lacks", "config.json asks for", advice);
-  SmallVector<llvm::GlobPattern> globs;
+  SmallVector<Glob> globs;
   for (const std::string &pattern : request.ignored)
-    globs.push_back(llvm::cantFail(llvm::GlobPattern::create(pattern)));
+    globs.push_back(llvm::cantFail(Glob::create(pattern)));
   SmallVector<std::string> unused;
   for (const auto &entry : checkpoint.getTensors())
     if (!used.contains(entry.first()) &&
-        llvm::none_of(globs, [&](const llvm::GlobPattern &glob) {
-          return glob.match(entry.first());
-        }))
+        llvm::none_of(
+            globs, [&](const Glob &glob) { return glob.match(entry.first()); }))
       unused.push_back(entry.first().str());
   llvm::sort(unused);
   emitList(unused, "has", "the model of config.json does not use",
@@ -355,14 +353,14 @@ LogicalResult checkMatches(Location loc, const TensorPatterns &excluded,
 }
 
 void noteExcluded(ModuleOp module, const TensorPatterns &excluded) {
-  if (excluded.getTexts().empty())
+  if (excluded.getGlobs().empty())
     return;
   Builder builder(module.getContext());
   SmallVector<Attribute> all;
   if (auto old = module->getAttrOfType<ArrayAttr>(excludedTensorsAttrName))
     llvm::append_range(all, old);
-  for (const std::string &pattern : excluded.getTexts())
-    all.push_back(builder.getStringAttr(pattern));
+  for (const Glob &glob : excluded.getGlobs())
+    all.push_back(builder.getStringAttr(glob.getText()));
   module->setAttr(excludedTensorsAttrName, builder.getArrayAttr(all));
 }
 

@@ -101,30 +101,28 @@ TensorPatterns::parse(MLIRContext *context, StringRef option,
                       ArrayRef<std::string> patterns) {
   TensorPatterns result;
   for (const std::string &text : patterns) {
-    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text);
+    llvm::Expected<Glob> glob = Glob::create(text);
     if (!glob)
       return emitError(UnknownLoc::get(context))
              << option << ": malformed pattern " << quoted(text) << ": "
              << llvm::toString(glob.takeError());
-    result.texts.push_back(text);
     result.globs.push_back(std::move(*glob));
   }
   return result;
 }
 
 bool TensorPatterns::match(StringRef name) const {
-  return llvm::any_of(
-      globs, [&](const llvm::GlobPattern &glob) { return glob.match(name); });
+  return llvm::any_of(globs,
+                      [&](const Glob &glob) { return glob.match(name); });
 }
 
 SmallVector<std::string>
 TensorPatterns::getUnmatched(const llvm::StringSet<> &names) const {
   SmallVector<std::string> unmatched;
-  for (auto [text, glob] : llvm::zip(texts, globs))
-    if (llvm::none_of(names.keys(), [&, &glob = glob](StringRef name) {
-          return glob.match(name);
-        }))
-      unmatched.push_back(text);
+  for (const Glob &glob : globs)
+    if (llvm::none_of(names.keys(),
+                      [&](StringRef name) { return glob.match(name); }))
+      unmatched.push_back(glob.getText().str());
   return unmatched;
 }
 

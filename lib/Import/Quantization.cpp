@@ -63,7 +63,7 @@ std::string ModuleNames::add(StringRef entry, Style style) {
     for (const std::string &text :
          {entry.str(), (entry + ".*").str(), ("*." + entry).str(),
           ("*." + entry + ".*").str()}) {
-      Expected<GlobPattern> glob = GlobPattern::create(text);
+      Expected<Glob> glob = Glob::create(text);
       if (!glob)
         return toString(glob.takeError());
       globs.push_back(std::move(*glob));
@@ -92,8 +92,7 @@ bool ModuleNames::contains(StringRef name) const {
 
 bool ModuleNames::lists(StringRef name) const {
   return is_contained(names, name) ||
-         any_of(globs,
-                [&](const GlobPattern &glob) { return glob.match(name); }) ||
+         any_of(globs, [&](const Glob &glob) { return glob.match(name); }) ||
          any_of(expressions,
                 [&](const auto &regex) { return regex->match(name); });
 }

@@ -14,13 +14,13 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/LLVM.h"
+#include "tp/Support/Glob.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/GlobPattern.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,8 +61,7 @@ private:
   llvm::sys::fs::file_t file = llvm::sys::fs::kInvalidFile;
 };
 
-/// Patterns on whole names of tensors: `*` any run of characters, `?` one,
-/// `[...]` one of these.
+/// Patterns on whole names of tensors.
 class TensorPatterns {
 public:
   /// Fails after emitting an error that begins with `option`, whose value the
@@ -75,11 +74,10 @@ public:
   /// The patterns that match none of the names.
   llvm::SmallVector<std::string>
   getUnmatched(const llvm::StringSet<> &names) const;
-  llvm::ArrayRef<std::string> getTexts() const { return texts; }
+  llvm::ArrayRef<Glob> getGlobs() const { return globs; }
 
 private:
-  llvm::SmallVector<std::string> texts;
-  llvm::SmallVector<llvm::GlobPattern> globs;
+  llvm::SmallVector<Glob> globs;
 };
 
 /// The tensors of a checkpoint directory by name.

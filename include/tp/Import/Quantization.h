@@ -12,9 +12,9 @@
 #ifndef TP_IMPORT_QUANTIZATION_H
 #define TP_IMPORT_QUANTIZATION_H
 
+#include "tp/Support/Glob.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/Regex.h"
 #include <cstdint>
 #include <memory>
@@ -89,7 +89,7 @@ public:
 private:
   bool hasLinear = false;
   std::vector<std::string> names;
-  std::vector<llvm::GlobPattern> globs;
+  std::vector<Glob> globs;
   std::vector<std::shared_ptr<llvm::Regex>> expressions;
 };
 
