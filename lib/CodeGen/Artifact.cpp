@@ -196,6 +196,12 @@ static FailureOr<std::string> compileStep(ModuleOp module, ArrayAttr entries,
                        std::to_string(target.vectorBits));
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
+  // A step is calls in a row: there is nothing in it to optimise.
+  for (auto entry : entries.getAsRange<FlatSymbolRefAttr>()) {
+    llvm::Function *step = code->getFunction(entry.getValue());
+    step->addFnAttr(llvm::Attribute::OptimizeNone);
+    step->addFnAttr(llvm::Attribute::NoInline);
+  }
   addQuery(*code, entries);
   optimise(*code, *machine, Passes::PerFunction);
   addNarrowing(*code);

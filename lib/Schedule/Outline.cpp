@@ -79,8 +79,9 @@ struct GroupBoundary {
 };
 } // namespace
 
-func::FuncOp Outliner::findEqual(func::FuncOp function) {
-  for (func::FuncOp candidate : byHash[hashFunction(function)])
+func::FuncOp DistinctFunctions::add(func::FuncOp function) {
+  SmallVector<func::FuncOp> &alike = byHash[hashFunction(function)];
+  for (func::FuncOp candidate : alike)
     if (candidate.getFunctionType() == function.getFunctionType() &&
         candidate->getAttr(rowDimsAttrName) ==
             function->getAttr(rowDimsAttrName) &&
@@ -88,7 +89,9 @@ func::FuncOp Outliner::findEqual(func::FuncOp function) {
             &candidate.getBody(), &function.getBody(),
             OperationEquivalence::IgnoreLocations))
       return candidate;
-  return func::FuncOp();
+  alike.push_back(function);
+  ++count;
+  return function;
 }
 
 func::CallOp Outliner::outline(ArrayRef<Operation *> ops,
@@ -123,15 +126,13 @@ func::CallOp Outliner::outline(ArrayRef<Operation *> ops,
         return mapping.lookup(result);
       }));
 
-  func::FuncOp callee = findEqual(function);
-  if (callee) {
-    function->erase();
-  } else {
-    callee = function;
-    byHash[hashFunction(function)].push_back(function);
-    function.setName(kind + "_" + std::to_string(functions.size()));
+  std::string name = kind + "_" + std::to_string(functions.size());
+  func::FuncOp callee = functions.add(function);
+  if (callee == function) {
+    function.setName(name);
     symbols.insert(function, module.getBody()->end());
-    functions.push_back(function);
+  } else {
+    function->erase();
   }
   builder.setInsertionPoint(ops.back());
   auto call = func::CallOp::create(builder, loc, callee, arguments);

@@ -21,6 +21,19 @@
 
 namespace tp {
 
+/// Functions that differ in more than their names and locations.
+class DistinctFunctions {
+public:
+  /// The one that was added before and does the same; `function`, which is
+  /// added, if there is none.
+  mlir::func::FuncOp add(mlir::func::FuncOp function);
+  unsigned size() const { return count; }
+
+private:
+  llvm::DenseMap<size_t, llvm::SmallVector<mlir::func::FuncOp>> byHash;
+  unsigned count = 0;
+};
+
 class Outliner {
 public:
   /// Functions are marked `tp.kernel = kind` and named `kind` and a number.
@@ -38,14 +51,10 @@ public:
   unsigned getNumFunctions() const { return functions.size(); }
 
 private:
-  /// The one made before that does the same; null if none.
-  mlir::func::FuncOp findEqual(mlir::func::FuncOp function);
-
   mlir::ModuleOp module;
   std::string kind;
   mlir::SymbolTable symbols;
-  llvm::SmallVector<mlir::func::FuncOp> functions;
-  llvm::DenseMap<size_t, llvm::SmallVector<mlir::func::FuncOp>> byHash;
+  DistinctFunctions functions;
 };
 
 } // namespace tp

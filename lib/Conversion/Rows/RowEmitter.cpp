@@ -530,14 +530,21 @@ void RowEmitter::emitConstants() {
 }
 
 void RowEmitter::emitRowIndices(Value row) {
-  // Last varies fastest.
+  // Last varies fastest. The first with more than one position takes what is
+  // left: its size is in no kernel, which steps of other sizes can so share.
   rowIndices.assign(plan.rowSizes.size(), nullptr);
+  auto isMany = [](int64_t size) { return size > 1; };
+  int64_t first = llvm::find_if(plan.rowSizes, isMany) - plan.rowSizes.begin();
   Value rest = row;
-  for (int64_t i = plan.rowSizes.size() - 1; i > 0; --i) {
-    Value size = emitter.constantIndex(plan.rowSizes[i]);
-    rowIndices[i] = arith::RemUIOp::create(builder, loc, rest, size);
-    rest = arith::DivUIOp::create(builder, loc, rest, size);
+  for (int64_t i = plan.rowSizes.size() - 1; i >= 0; --i) {
+    if (i == first) {
+      rowIndices[i] = rest;
+    } else if (plan.rowSizes[i] == 1) {
+      rowIndices[i] = emitter.constantIndex(0);
+    } else {
+      Value size = emitter.constantIndex(plan.rowSizes[i]);
+      rowIndices[i] = arith::RemUIOp::create(builder, loc, rest, size);
+      rest = arith::DivUIOp::create(builder, loc, rest, size);
+    }
   }
-  if (!rowIndices.empty())
-    rowIndices[0] = rest;
 }

@@ -25,6 +25,7 @@ void tp::buildLowerToLLVM(OpPassManager &manager, const TargetHandle &target) {
   manager.addPass(createExpandMath());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createMergeBodies());
   manager.addPass(arith::createArithExpandOpsPass());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertVectorToLLVMPass());

@@ -61,4 +61,29 @@ def LowerStep : Pass<"tp-lower-step", "::mlir::ModuleOp"> {
     "::mlir::arith::ArithDialect"];
 }
 
+def MergeBodies : Pass<"tp-merge-bodies", "::mlir::ModuleOp"> {
+  let summary = "let steps share the code of kernels that came out the same";
+  let description = [{
+    A kernel is given the rows that it computes, so that of steps for other
+    numbers of tokens many have the same code. One of these is kept, and the
+    steps use it in place of the others.
+
+    Precondition: tp-lower-step. What is to be merged must be written alike:
+    the canonicalizer comes first.
+
+    Before:
+    ```mlir
+    %a = constant @rows_4.body : (!llvm.ptr, i64, i64, i64) -> ()
+    %b = constant @rows_26.body : (!llvm.ptr, i64, i64, i64) -> ()
+    ```
+    After, if the two bodies are equal:
+    ```mlir
+    %a = constant @rows_4.body : (!llvm.ptr, i64, i64, i64) -> ()
+    %b = constant @rows_4.body : (!llvm.ptr, i64, i64, i64) -> ()
+    ```
+  }];
+  let statistics = [Statistic<"numMerged", "bodies-merged",
+    "Number of bodies that another one stands for">];
+}
+
 #endif // TP_CONVERSION_STEP_PASSES_TD
