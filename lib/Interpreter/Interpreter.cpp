@@ -342,10 +342,12 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
   if (failed(tensor))
     return failure();
   ShardingAttr sharding = getSharding(op.getResult());
-  // Once a quantised weight is stored, the program reads its bytes.
+  // Once a quantised weight is stored, the program reads its bytes, and those
+  // of scales that are powers of two.
   auto stored = op->getAttrOfType<TypeAttr>(storedTypeAttrName);
+  bool isBytes = stored || getElementType(op.getType()) != request.type;
   auto store = [&](const Tensor &part) {
-    return stored ? packBytes(part) : part;
+    return isBytes ? packBytes(part) : part;
   };
   if (options.numRanks == 1 || !sharding) {
     frame[op.getResult()] = RankTensors(options.numRanks, store(*tensor));

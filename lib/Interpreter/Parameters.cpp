@@ -146,10 +146,12 @@ RandomParameters::get(const ParameterRequest &request,
     width = 1;
   }
   Tensor tensor(request.shape, request.type);
+  // Powers of two have no sign.
+  bool isPower = request.type.kind == ElementType::E8M0;
   forEachElement(request, [&](int64_t element, int64_t position) {
-    tensor.setFloat(
-        element, low + width * uniform(seed, request.name,
-                                       getStoredPosition(request, position)));
+    double value = low + width * uniform(seed, request.name,
+                                         getStoredPosition(request, position));
+    tensor.setFloat(element, isPower ? std::abs(value) : value);
   });
   return tensor;
 }

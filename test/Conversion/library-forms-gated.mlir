@@ -1,9 +1,9 @@
-// Experts with biases, bounds and inputs that are scaled, for which devices have
-// no kernel (library-forms.mlir has all others).
+// Experts with biases, bounds and inputs that are scaled, for whose derivative
+// devices have no kernel (library-forms.mlir has all others).
 // RUN: tp-verify %s --stages lower | FileCheck %s
 // RUN: not tp-compile %s --plan replicated --target cuda -o %t.tpa 2>&1 | FileCheck %s --check-prefix=DEVICE
 
-// DEVICE: error: 'nn.experts{{.*}}' op with biases, limit, alpha, up_offset or scales_input has no kernel on a device: expected none of them with this target; --target cpu:native computes them
+// DEVICE: error: 'nn.experts_backward' op with biases, limit, alpha or up_offset has no kernel on a device: expected none of them with this target; --target cpu:native computes them
 
 // Bounded sides with biases, as gpt-oss has them, and weights of what is read, as Llama 4.
 // CHECK: lower @gated_experts: equal

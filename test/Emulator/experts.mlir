@@ -16,7 +16,7 @@
 // CHECK-NOT: WRONG
 // CHECK: experts_3_combine: right
 // CHECK-NOT: WRONG
-// CHECK: experts_4_combine: right
+// CHECK: experts_6_combine: right
 
 // OVERLAP: experts_1_place: overlap-blocks: noticed 1 of 1,
 // OVERLAP: experts_1_gate: overlap-blocks: noticed 2 of 2,
@@ -62,4 +62,17 @@ func.func @padded(%x: tensor<20x36xbf16>, %r: tensor<20x4xf32>, %g: tensor<4x10x
   %down = tensor.insert_slice %zero into %d[0, 0, 7] [4, 12, 3] [1, 1, 1] : tensor<4x12x3xbf16> into tensor<4x12x10xbf16>
   %y = nn.experts %x, %r, %gate, %u, %down inside %i {activation = "silu"} : (tensor<20x36xbf16>, tensor<20x4xf32>, tensor<4x10x36xbf16>, tensor<4x10x36xbf16>, tensor<4x12x10xbf16>, tensor<10xi32>) -> tensor<20x12xbf16>
   return %y : tensor<20x12xbf16>
+}
+
+// Biases, bounds and another slope, as gpt-oss has them.
+func.func @bounded(%x: tensor<6x40xbf16>, %g: tensor<4x24x40xbf16>, %u: tensor<4x24x40xbf16>, %d: tensor<4x16x24xbf16>, %bg: tensor<4x24xf32>, %bu: tensor<4x24xf32>) -> tensor<6x16xbf16> {
+  %r = arith.constant dense<[[0.5, 0.0, 0.0, 0.5], [0.5, 0.25, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, -2.0, 0.0, 0.5], [0.0, 0.0, 0.0, 0.0], [0.25, 0.75, 0.0, 0.0]]> : tensor<6x4xf32>
+  %y = nn.experts %x, %r, %g, %u, %d biases %bg, %bu {activation = "silu", active = 0.5 : f64, top_k = 2 : i64, alpha = 1.702 : f64, limit = 0.75 : f64, up_offset = 1.0 : f64} : (tensor<6x40xbf16>, tensor<6x4xf32>, tensor<4x24x40xbf16>, tensor<4x24x40xbf16>, tensor<4x16x24xbf16>, tensor<4x24xf32>, tensor<4x24xf32>) -> tensor<6x16xbf16>
+  return %y : tensor<6x16xbf16>
+}
+
+// Weights of what is read, as Llama 4 has them.
+func.func @scaled(%x: tensor<7x20xf32>, %r: tensor<7x3xf32>, %g: tensor<3x9x20xf32>, %u: tensor<3x9x20xf32>, %d: tensor<3x12x9xf32>) -> tensor<7x12xf32> {
+  %y = nn.experts %x, %r, %g, %u, %d {activation = "silu", scales_input} : (tensor<7x20xf32>, tensor<7x3xf32>, tensor<3x9x20xf32>, tensor<3x9x20xf32>, tensor<3x12x9xf32>) -> tensor<7x12xf32>
+  return %y : tensor<7x12xf32>
 }

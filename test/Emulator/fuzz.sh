@@ -13,7 +13,7 @@ for seed in $(seq "$2" "$3"); do
   grep -q "error: the program has no kernel" "$output" && continue
   # Others make a partial state's successor of what only its sum gives.
   grep -q "needs the reduced value of the partial state" "$output" && continue
-  # And experts may have what no device computes.
+  # And experts may have what no device has the derivative of.
   grep -q "has no kernel on a device" "$output" && continue
   echo "seed $seed:"
   cat "$output"

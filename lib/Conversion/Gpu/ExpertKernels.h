@@ -3,8 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One behind the other. All have the arguments of `experts`, or of
-// `experts_backward`, in tprt/abi.h behind `id`, and scratch (ExpertShape.h):
+// One behind the other. All have the arguments of `experts`, of
+// `quantized_experts` or of `experts_backward` in tprt/abi.h behind `id`, and
+// scratch (ExpertShape.h):
 //
 //   nn.experts           nn.experts_backward
 //   mark                 mark       which experts each row uses
@@ -37,7 +38,8 @@ namespace tp {
 /// are null.
 struct ExpertArguments {
   mlir::Value cotangent, input, routing, gate, up, down;
-  /// Biases, for which there is no kernel: null.
+  /// Of quantised matrices, whose bytes gate, up and down are.
+  mlir::Value gateScales, gateZeros, upScales, upZeros, downScales, downZeros;
   mlir::Value gateBias, upBias;
   mlir::Value inside;
   /// What the rows' sums become: the result, or the derivative by the input.

@@ -72,12 +72,22 @@ private:
   TileOperand rowsOf(Value base, int64_t size);
   TileOperand slotsOf(int64_t table);
   TileOperand gateAndUp();
+  TileOperand downRows();
+  static TileOperand made(decltype(TileOperand::make) make);
+  /// What lines of memory begin behind: of matrices that are copied alone.
+  SmallVector<Value> withMatrices(Value rows, ArrayRef<Value> matrices) {
+    SmallVector<Value> bases{rows};
+    if (!shape.gateForm)
+      llvm::append_range(bases, matrices);
+    return bases;
+  }
   TileOperand matrix(Value base, int64_t rows, int64_t columns, bool isAcross);
   TileOperand across(TileOperand operand, Value skipped);
 
   // Results.
   void writeSums(TileProduct &product, const Fragments &sums, int64_t table,
                  int64_t pitch, int64_t limit);
+  Value getWidth(Value slot, Value position, Value gate, Value up);
   void storePair(Value base, Value low, Value high);
   Value round(Value value);
   void addWeights(TileOperand left, TileOperand right, ArrayRef<Value> bases,
@@ -130,14 +140,43 @@ TileOperand ExpertProducts::slotsOf(int64_t table) {
 }
 
 TileOperand ExpertProducts::gateAndUp() {
-  return {false, shape.k * getBytes(), [this](Value line) {
-            Value isUp = e.compare(arith::CmpIPredicate::ne,
-                                   e.bitAnd(e.div(line, 8), 1), 0);
-            Value own = e.add(e.mul(e.div(line, 16), 8), e.rem(line, 8));
-            return matrix(e.select(isUp, call.up, call.gate), shape.f, shape.k,
-                          false)
-                .getLine(own);
-          }};
+  auto find = [this](Value line) {
+    Value isUp =
+        e.compare(arith::CmpIPredicate::ne, e.bitAnd(e.div(line, 8), 1), 0);
+    return std::pair(isUp, e.add(e.mul(e.div(line, 16), 8), e.rem(line, 8)));
+  };
+  if (!shape.gateForm)
+    return {false, shape.k * getBytes(), [=, this](Value line) {
+              auto [isUp, own] = find(line);
+              return matrix(e.select(isUp, call.up, call.gate), shape.f,
+                            shape.k, false)
+                  .getLine(own);
+            }};
+  return made([=, this](Value line, Value position, int64_t size) {
+    auto [isUp, own] = find(line);
+    QuantizedAddresses addresses{e.select(isUp, call.up, call.gate),
+                                 e.select(isUp, call.upScales, call.gateScales),
+                                 e.select(isUp, call.upZeros, call.gateZeros)};
+    return loadNumbers(e, *shape.gateForm, addresses, expert,
+                       e.least(e.add(column, own), shape.f - 1), position,
+                       size);
+  });
+}
+
+/// The block's rows of the expert's last matrix.
+TileOperand ExpertProducts::downRows() {
+  if (!shape.downForm)
+    return matrix(call.down, shape.n, shape.f, false);
+  return made([this](Value line, Value position, int64_t size) {
+    return loadNumbers(
+        e, *shape.downForm, {call.down, call.downScales, call.downZeros},
+        expert, e.least(e.add(column, line), shape.n - 1), position, size);
+  });
+}
+
+/// An operand that is made element by element.
+TileOperand ExpertProducts::made(decltype(TileOperand::make) make) {
+  return {false, 0, {}, {}, std::move(make)};
 }
 
 /// The expert's matrix of [experts, rows, columns]: the block's rows, or all
@@ -203,29 +242,47 @@ Value ExpertProducts::round(Value value) {
 // nn.experts
 //===----------------------------------------------------------------------===//
 
+/// What a position of an expert's width is, of the products of gate and of up.
+Value ExpertProducts::getWidth(Value slot, Value position, Value gate,
+                               Value up) {
+  if (shape.scalesInput) {
+    Value weight = e.load(e.f32, getLine(at(scratch.weightOf), slot, 4), 4);
+    gate = e.mulf(weight, gate);
+    up = e.mulf(weight, up);
+  }
+  if (shape.hasBiases) {
+    Value index = e.add(e.mul(e.toInt64(expert), shape.f),
+                        e.toInt64(e.least(position, shape.f - 1)));
+    auto load = [&](Value base) {
+      return e.load(e.f32, e.offset(base, e.mul(index, 4)), 4);
+    };
+    gate = e.addf(gate, load(call.gateBias));
+    up = e.addf(up, load(call.upBias));
+  }
+  return nn::buildGated(e.builder, e.loc, shape.getGating(), gate, up);
+}
+
 void ExpertProducts::gate() {
   onTile(tiles.getColumns() / 2, [&] {
     TileProduct product(e, shape.type, tiles, shared,
                         rowsOf(call.input, shape.k), gateAndUp(),
-                        {call.input, call.gate, call.up});
+                        withMatrices(call.input, {call.gate, call.up}));
     Fragments sums = product.makeSums();
     product.accumulate(sums, e.int32(shape.k));
     Value own = e.add(e.add(column, e.div(product.getWarpColumn(), 2)),
                       e.rem(product.getOwnColumn(), 8));
     product.visitRows([&](Value row, int64_t fragment, int64_t half) {
       e.when(e.compare(arith::CmpIPredicate::slt, row, count), [&] {
-        Value line =
-            getLine(at(scratch.inner), e.add(first, row), scratch.widthPitch);
+        Value slot = e.add(first, row);
+        Value line = getLine(at(scratch.inner), slot, scratch.widthPitch);
         for (int64_t tile = 0; tile < tiles.tiles; tile += 2) {
           Value position = e.add(own, 4 * tile);
           e.when(isLess(position, shape.f), [&] {
             SmallVector<Value> both;
             for (int64_t side = 0; side < 2; ++side) {
-              Value active =
-                  nn::buildActivation(e.builder, e.loc, shape.activation,
-                                      sums[fragment][tile][2 * half + side]);
-              Value inner =
-                  e.mulf(active, sums[fragment][tile + 1][2 * half + side]);
+              Value inner = getWidth(slot, e.add(position, side),
+                                     sums[fragment][tile][2 * half + side],
+                                     sums[fragment][tile + 1][2 * half + side]);
               both.push_back(orZero(isInside(position, side), inner));
             }
             storePair(getLine(line, position, getBytes()), both[0], both[1]);
@@ -239,8 +296,7 @@ void ExpertProducts::gate() {
 void ExpertProducts::down() {
   onTile(tiles.getColumns(), [&] {
     TileProduct product(e, shape.type, tiles, shared, slotsOf(scratch.inner),
-                        matrix(call.down, shape.n, shape.f, false),
-                        {call.scratch, call.down});
+                        downRows(), withMatrices(call.scratch, {call.down}));
     Fragments sums = product.makeSums();
     product.accumulate(sums, e.int32(shape.f));
     writeSums(product, sums, scratch.outer, scratch.outerPitch, shape.n);

@@ -29,7 +29,9 @@ static constexpr int64_t mostCombineThreads = 256;
 SmallVector<Type> ExpertArguments::getTypes(OpBuilder &builder,
                                             const ExpertShape &shape) {
   SmallVector<Type> types{builder.getI64Type()};
-  types.append(shape.isBackward ? 17 : 10,
+  types.append(shape.isBackward ? 17
+               : shape.gateForm ? 16
+                                : 10,
                LLVM::LLVMPointerType::get(builder.getContext()));
   return types;
 }
@@ -45,8 +47,13 @@ ExpertArguments ExpertArguments::read(KernelEmitter &e,
   };
   if (shape.isBackward)
     read({&own.cotangent});
-  read({&own.input, &own.routing, &own.gate, &own.up, &own.down, &own.gateBias,
-        &own.upBias, &own.inside, &own.result});
+  read({&own.input, &own.routing});
+  if (shape.gateForm)
+    read({&own.gate, &own.gateScales, &own.gateZeros, &own.up, &own.upScales,
+          &own.upZeros, &own.down, &own.downScales, &own.downZeros});
+  else
+    read({&own.gate, &own.up, &own.down});
+  read({&own.gateBias, &own.upBias, &own.inside, &own.result});
   if (shape.isBackward)
     read({&own.byRouting, &own.byGate, &own.byUp, &own.byDown, &own.byGateBias,
           &own.byUpBias});
@@ -317,7 +324,8 @@ Value ExpertRowKernels::orNaN(Value row, Value value) {
   return e.select(e.compare(arith::CmpIPredicate::eq, first, -2), nan, value);
 }
 
-/// The row's sums; of the derivative the weights are in them already.
+/// The row's sums. Of the derivative, and of experts that read what the weights
+/// have multiplied, these are in them already.
 void ExpertRowKernels::combine() {
   Value row = e.blockId(0);
   int64_t width = shape.getSummed();
@@ -337,7 +345,7 @@ void ExpertRowKernels::combine() {
             Value line = e.mul(e.toInt64(slot), scratch.outerPitch);
             Value part =
                 e.load(sums, e.offset(call.scratch, e.add(own, line)), 16);
-            if (shape.isBackward)
+            if (shape.isBackward || shape.scalesInput)
               return KernelEmitter::Values{e.addf(carried.front(), part)};
             Value weight = e.load(e.f32, at(scratch.weightOf, slot), 4);
             return KernelEmitter::Values{

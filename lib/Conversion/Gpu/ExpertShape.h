@@ -21,7 +21,9 @@
 #ifndef TP_LIB_CONVERSION_GPU_EXPERTSHAPE_H
 #define TP_LIB_CONVERSION_GPU_EXPERTSHAPE_H
 
+#include "QuantizedMatrix.h"
 #include "TileProduct.h"
+#include "tp/Dialect/NN/IR/Gating.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Support/Bytes.h"
 #include "llvm/Support/MathExtras.h"
@@ -35,15 +37,24 @@ struct ExpertShape {
   int64_t rows, experts, chosen, k, f, n;
   mlir::Type type;
   std::string activation;
+  double alpha = 1, upOffset = 0;
+  std::optional<double> limit;
+  bool hasBiases = false;
+  /// Weights multiply what experts read.
+  bool scalesInput = false;
   bool hasInside; ///< whether positions of the width may be left out
   double active;  ///< the part of the experts that a row is expected to use
   bool isBackward;
+  /// Of gate and up, and of down, where they are quantised.
+  std::optional<QuantizedMatrix> gateForm, downForm;
 
   /// Emits an error for what no kernels are generated for.
   static mlir::FailureOr<ExpertShape> get(nn::ExpertsOp op);
+  static mlir::FailureOr<ExpertShape> get(nn::QuantizedExpertsOp op);
   static mlir::FailureOr<ExpertShape> get(nn::ExpertsBackwardOp op);
   bool operator==(const ExpertShape &other) const = default;
 
+  nn::Gating getGating() const { return {activation, alpha, limit, upOffset}; }
   int64_t getBytes() const { return getElementBytes(type); }
   int64_t getSlots() const { return rows * chosen; }
   /// Of 32 experts each.

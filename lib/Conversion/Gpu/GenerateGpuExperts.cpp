@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gives each nn.experts and nn.experts_backward its kernels (ExpertKernels.h);
-// equal ones share them.
+// Gives each nn.experts, nn.quantized_experts and nn.experts_backward its
+// kernels (ExpertKernels.h); equal ones share them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,6 +73,8 @@ struct GenerateGpuExpertsPass
   void runOnOperation() override {
     if (failed(checkKernelsName(getOperation())) ||
         failed(generate<nn::ExpertsOp>("experts_", forwardParts)) ||
+        failed(generate<nn::QuantizedExpertsOp>("quantized_experts_",
+                                                forwardParts)) ||
         failed(generate<nn::ExpertsBackwardOp>("experts_backward_",
                                                backwardParts)))
       signalPassFailure();

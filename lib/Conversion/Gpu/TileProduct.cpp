@@ -74,7 +74,7 @@ void TileProduct::copyUnit(Value to, Value from, int64_t bytes, Value isThere) {
 SmallVector<Value> TileProduct::getPointers(bool isLeft) {
   const TileOperand &operand = isLeft ? left : right;
   SmallVector<Value> pointers;
-  if (operand.isAcross || chunk != widestCopy)
+  if (operand.isAcross || operand.make || chunk != widestCopy)
     return pointers;
   Layout layout = getLayout(isLeft);
   int64_t units = layout.bytes / widestCopy;
@@ -92,6 +92,8 @@ SmallVector<Value> TileProduct::getPointers(bool isLeft) {
 void TileProduct::copyOperand(bool isLeft, Value stage, Value step, Value size,
                               int64_t bytes, ArrayRef<Value> pointers) {
   const TileOperand &operand = isLeft ? left : right;
+  if (operand.make)
+    return;
   Layout layout = getLayout(isLeft);
   int64_t units = layout.bytes / bytes;
   auto isLess = [&](Value a, Value b) {
@@ -129,6 +131,27 @@ void TileProduct::copyOperand(bool isLeft, Value stage, Value step, Value size,
          pointers.empty() ? Value() : pointers[size_t(i)]);
 }
 
+/// Writes one operand's part of a step, 16 bytes at a time.
+void TileProduct::makeOperand(const TileOperand &operand, const Layout &layout,
+                              Value stage, Value step) {
+  int64_t size = widestCopy / getBytes(), units = layout.bytes / widestCopy;
+  e.keptLoop(
+      thread, e.int32(layout.lines * units), tiles.getThreads(),
+      [&](Value index) {
+        Value line = e.div(index, units), unit = e.rem(index, units);
+        Value position = e.add(e.mul(step, getSteps()), e.mul(unit, size));
+        KernelEmitter::Values numbers = operand.make(line, position, size);
+        if (!type.isF32()) {
+          for (size_t i = 0; i < numbers.size() / 2; ++i)
+            numbers[i] = e.pack(numbers[2 * i], numbers[2 * i + 1], type);
+          numbers.truncate(numbers.size() / 2);
+        }
+        Value to = e.offset(
+            stage, e.add(e.mul(line, layout.pitch), e.mul(unit, widestCopy)));
+        e.store(e.makeVector(numbers), to, widestCopy);
+      });
+}
+
 void TileProduct::copyStep(Value step, Value size, ArrayRef<Value> leftPointers,
                            ArrayRef<Value> rightPointers) {
   Value stage = getStage(step);
@@ -140,6 +163,9 @@ void TileProduct::copyStep(Value step, Value size, ArrayRef<Value> leftPointers,
   };
   e.choose(
       isAligned, [&] { return copy(chunk); }, [&] { return copy(getBytes()); });
+  if (right.make)
+    makeOperand(right, getLayout(false),
+                e.offset(stage, getLayout(true).getStageBytes()), step);
 }
 
 //===----------------------------------------------------------------------===//

@@ -51,6 +51,12 @@ struct TileOperand {
   std::function<mlir::Value(mlir::Value line)> getLine;
   /// Across: the bytes of a line before the tile (i32).
   mlir::Value skipped = {};
+  /// Along: where memory has no such elements, what makes `size` of them, f32,
+  /// of a row of the tile from a position of the reduction (i32) on; zeros
+  /// behind the end. There are no lines then.
+  std::function<KernelEmitter::Values(mlir::Value line, mlir::Value position,
+                                      int64_t size)>
+      make = {};
 };
 
 class TileProduct {
@@ -113,6 +119,8 @@ private:
   void copyUnit(Value to, Value from, int64_t bytes, Value isThere);
   void copyOperand(bool isLeft, Value stage, Value step, Value size,
                    int64_t bytes, llvm::ArrayRef<Value> pointers);
+  void makeOperand(const TileOperand &operand, const Layout &layout,
+                   Value stage, Value step);
   void copyStep(Value step, Value size, llvm::ArrayRef<Value> leftPointers,
                 llvm::ArrayRef<Value> rightPointers);
   void multiply(Value stage, Fragments &sums);

@@ -50,7 +50,8 @@ public:
     return llvm::StringSwitch<llvm::StringRef>(function)
         .Cases({"attention", "attention_backward", "paged_attention"},
                "tp-generate-gpu-attention")
-        .Cases({"experts", "experts_backward"}, "tp-generate-gpu-experts")
+        .Cases({"experts", "quantized_experts", "experts_backward"},
+               "tp-generate-gpu-experts")
         .Default("");
   }
 

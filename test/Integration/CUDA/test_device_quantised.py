@@ -20,16 +20,17 @@ import tp_mlir
 
 SEED = 20261127
 ALL = os.environ.get("DEVICE_CASES") == "all"
-CASES = [("gptq-order", 2, 8), ("fp8-blocks", 2, 20)]
+CASES = [("gptq-order", 2, 8), ("fp8-blocks", 2, 20), ("gpt-oss", 2, 8)]
 if ALL:
-    CASES = [(name, degree, seq) for name in quantised.FORMATS for degree in (1, 2, 4)
+    CASES = [(name, degree, seq) for name in (*quantised.FORMATS, "gpt-oss") for degree in (1, 2, 4)
              for seq in (8, 20)]
 
 
 def run(tmp_path, name, degree, dtype="f32", seq=8, recipes=False):
     """(of the device, of the host in f32, the artifact): logits of as many tokens, and what the host
     computes of the numbers that the weights stand for, or of the recipe."""
-    folder, plain = quantised.write(tmp_path, name, SEED, recipes=recipes)
+    folder, plain = (quantised.write_gpt_oss(tmp_path, SEED) if name == "gpt-oss" else
+                     quantised.write(tmp_path, name, SEED, recipes=recipes))
     ids = numpy.random.default_rng(SEED).integers(0, 67, (1, seq))
     reference = folder if recipes else plain
     expected = tp_mlir.compile(reference, seq=seq, dtype="f32").run(reference, {"input_ids": ids})
