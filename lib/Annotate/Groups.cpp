@@ -22,6 +22,7 @@
 
 #include "Weights.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -126,6 +127,7 @@ static Value repeatLast(ParameterOp parameter, int64_t times) {
   OpBuilder builder(parameter);
   auto made = cast<ParameterOp>(builder.clone(*parameter));
   made.getResult().setType(type.clone(shape));
+  made->removeAttr(valueIdAttrName);
   if (ParameterSourceAttr source = parameter.getSourceAttr()) {
     SmallVector<int64_t> whole(source.getShape()), offsets(source.getOffsets());
     inFile = source.getPermutation()[last];

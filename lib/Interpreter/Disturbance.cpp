@@ -14,6 +14,7 @@
 #include <bit>
 #include <climits>
 #include <cmath>
+#include <iterator>
 
 using llvm::MutableArrayRef;
 
@@ -21,7 +22,9 @@ namespace tp::interp {
 
 double getUnit(ElementType type, double magnitude) {
   // Below the normal numbers the unit no longer shrinks. Integers have none.
-  constexpr double least[] = {0x1p-1074, 0x1p-149, 0x1p-24, 0x1p-133, 0};
+  constexpr double least[] = {0x1p-1074, 0x1p-149, 0x1p-24, 0x1p-133, 0,
+                              0x1p-9,    0x1p-16,  0.5,     0x1p-127};
+  static_assert(std::size(least) == ElementType::E8M0 + 1);
   return std::max(getEpsilon(type) * magnitude, least[type.kind]);
 }
 

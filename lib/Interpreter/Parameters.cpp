@@ -134,7 +134,11 @@ RandomParameters::get(const ParameterRequest &request,
     return emitError() << "expected random parameter '" << request.name
                        << "' to be of a float type, got integers: give it "
                           "values with --weights DIR";
-  ArrayRef<int64_t> shape = request.getCheckpointShape();
+  // Of the file's tensor, whatever it is read as.
+  SmallVector<int64_t> shape(request.getCheckpointShape());
+  if (request.storage)
+    for (auto [size, times] : llvm::zip(shape, request.storage.getRepeat()))
+      size /= times;
   double low = 0.75, width = 0.5;
   if (shape.size() >= 2) {
     int64_t size = std::max<int64_t>(
@@ -146,12 +150,13 @@ RandomParameters::get(const ParameterRequest &request,
     width = 1;
   }
   Tensor tensor(request.shape, request.type);
-  // Powers of two have no sign.
   bool isPower = request.type.kind == ElementType::E8M0;
   forEachElement(request, [&](int64_t element, int64_t position) {
     double value = low + width * uniform(seed, request.name,
                                          getStoredPosition(request, position));
-    tensor.setFloat(element, isPower ? std::abs(value) : value);
+    if (isPower)
+      value = std::exp2(std::round(std::log2(std::abs(value) + 0x1p-10)));
+    tensor.setFloat(element, value);
   });
   return tensor;
 }

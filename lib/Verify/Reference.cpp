@@ -88,6 +88,7 @@ static Reference::Value makeValue(const Tensor &tensor, Operation *op) {
     value.unit = *getElementType(rounded.getType());
     op = rounded.getDefiningOp();
   }
+  value.isRead = isa_and_nonnull<ParameterOp>(op);
   value.addendEpsilon = op ? getAddendEpsilon(op) : 0;
   value.tolerances.assign(tensor.getNumElements(), 0);
   for (int64_t i = 0; i < tensor.getNumElements(); ++i)
@@ -163,7 +164,7 @@ static void settle(Reference::Value &value, unsigned numRuns) {
   ElementType type = tensor.getElementType();
   if (value.numRuns == 0)
     std::fill(value.tolerances.begin(), value.tolerances.end(), -1);
-  if (!type.isFloat())
+  if (!type.isFloat() || value.isRead)
     return;
   std::vector<double> pooled = poolTolerances(value);
   // An addend may be as large as the largest element where the sum cancels.

@@ -12,12 +12,9 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 
 namespace tp {
-
-/// Discardable attribute on operations and functions: IntegerAttr, see
-/// tp-assign-value-ids.
-inline constexpr llvm::StringLiteral valueIdAttrName = "tp.value_id";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -73,6 +73,8 @@ public:
     /// their magnitude: that of the narrowest type which its operation casts
     /// to.
     double addendEpsilon = 0;
+    /// What the program reads was not rounded by it.
+    bool isRead = false;
     /// Disturbed runs that came as far as this value.
     unsigned numRuns = 0;
 

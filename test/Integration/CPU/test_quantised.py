@@ -65,6 +65,17 @@ def test_smaller_groups(tmp_path, name):
     compare(folder, plain, (4,))
 
 
+@pytest.mark.parametrize("name", (*quantised.FORMATS, "gpt-oss"))
+def test_verified(tmp_path, name):
+    """Where some are read as smaller groups: the values of each stage, of numbers that are made up."""
+    folder = (quantised.write_gpt_oss(tmp_path, SEED) if name == "gpt-oss" else
+              quantised.write(tmp_path, name, SEED, intermediate_size=192))[0]
+    degree = 2 if name == "gpt-oss" else 4
+    out = _tools.run("tp-verify", [folder, "--mesh", f"tp={degree}", "--plan", "megatron", "--seq", 8,
+                                   "--dtype", "f32"])
+    assert out.count("equal,") == 3 and "cannot judge" not in out, out
+
+
 @pytest.mark.parametrize("width, degrees", ((96, (1, 2)), (224, (4,))))
 def test_gpt_oss(tmp_path, width, degrees):
     """Three groups of the width over two ranks, seven over four, and six experts over four."""

@@ -23,6 +23,9 @@ namespace tp {
 
 /// On a parameter of bytes: TypeAttr, this rank's tensor of which they are.
 inline constexpr llvm::StringLiteral storedTypeAttrName = "tp.stored_type";
+/// Discardable attribute on operations and functions: IntegerAttr, see
+/// tp-assign-value-ids. What makes a value another one takes it away.
+inline constexpr llvm::StringLiteral valueIdAttrName = "tp.value_id";
 
 /// On the module: ArrayAttr of StringAttr, the parameters that no rule of the
 /// plan names, for the ledger.
