@@ -10,7 +10,7 @@ import pathlib
 import sys
 from dataclasses import replace
 
-from . import _engine_options, _signals, _version, engine
+from . import _command_line, _engine_options, _signals, _version, engine
 from ._errors import exit_code
 from ._numbers import integer, number
 from .text import StreamDecoder, TemplateError, TextError, Tokenizer
@@ -202,7 +202,7 @@ def _reader():
 def main(open_engine, arguments=None):
     """tp-chat. `open_engine(folder, **options)` gives an engine.Engine; options are those of
     _engine_options."""
-    parser = argparse.ArgumentParser(prog="tp-chat", description="Talk with a model.")
+    parser = _command_line.Parser(prog="tp-chat", description="Talk with a model.")
     _version.add(parser)
     _engine_options.add(parser)
     parser.add_argument("--system", default="", help="what the model is told before all else")

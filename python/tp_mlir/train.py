@@ -7,7 +7,6 @@ Tokenises texts, compiles the model for training, runs it, and draws its loss. T
 the tokenizer's files, so that tp-chat and tp-serve take it as it is.
 """
 
-import argparse
 import ctypes
 import glob
 import json
@@ -22,7 +21,8 @@ import tempfile
 
 import numpy
 
-from . import _curve, _checkpoint, _events, _program, _signals, _tools, _version
+from . import (_checkpoint, _command_line, _curve, _events, _program, _signals, _tools,
+               _version)
 from ._errors import InputError, exit_code, from_exit
 from .text import Tokenizer, copy_sources
 
@@ -64,7 +64,7 @@ _RUN = {
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
+    parser = _command_line.Parser(
         prog="tp-train", description="Train a model on text.",
         epilog="Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end the run and save it; --resume goes on. A "
         "second one ends it at once.")

@@ -74,7 +74,7 @@ def as_html(report):
               '<div class="curves">', *_all_curves(rows), "</div>"]
     if report.get("checks"):
         parts += ["<h2>Held against this machine</h2>", _html_table(*_table.checks(report))]
-    parts += [f"<h2>Collectives of {text(report['unit'])}</h2>",
+    parts += [f"<h2>{text(_table.collectives_title(report).capitalize())}</h2>",
               _html_table(*_table.collectives(report)), "<h2>Sources</h2>", _sources(report)]
     return ('<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta name="viewport" '
             f'content="width=device-width"><title>{text(report["title"])}</title>'

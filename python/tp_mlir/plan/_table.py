@@ -73,11 +73,21 @@ def memory(report):
               bytes_text(row["total_bytes"])] for row in rows])
 
 
+def collectives_title(report):
+    """What the collectives are of: a step serves all users of a replica together."""
+    users = {row["users"] for row in report["rows"] if "users" in row}
+    if not users or users == {1}:
+        return f"collectives of {report['unit']}"
+    many = f"all {users.pop():,} users" if len(users) == 1 else "all users of a replica"
+    return f"collectives of a step that gives {many} a token"
+
+
 def collectives(report):
     """What is communicated: a list of titles, and of each kind, axis and link of a row."""
-    return (["mesh", "plan", "collective", "axis", "link", "calls", "bytes", "sent by a rank"],
-            [[row["mesh"], row["plan"], one["kind"], one["axis"], one["link"],
-              str(one["count"]), bytes_text(one["bytes"]), bytes_text(one["traffic"])]
+    return (["mesh", "plan", "collective", "axis", "link", "calls", "bytes", "sent by a rank",
+             "time"],
+            [[row["mesh"], row["plan"], one["kind"], one["axis"], one["link"], str(one["count"]),
+              bytes_text(one["bytes"]), bytes_text(one["traffic"]), seconds_text(one["seconds"])]
              for row in report["rows"] for one in row.get("collectives", ())])
 
 
@@ -110,7 +120,7 @@ def as_text(report):
     if any("memory" in row for row in report["rows"]):
         lines += [*_aligned(*cells(report)), "", "memory of a rank:", *_aligned(*memory(report))]
     if any(row.get("collectives") for row in report["rows"]):
-        lines += ["", f"collectives of {report['unit']}:", *_aligned(*collectives(report))]
+        lines += ["", f"{collectives_title(report)}:", *_aligned(*collectives(report))]
     if report["checks"]:
         lines += ["", "held against this machine:", *_aligned(*checks(report))]
     if refusals(report):
@@ -125,8 +135,8 @@ def as_json(report):
 
 def as_csv(report):
     """Plain numbers: bytes and seconds, a line for each candidate."""
-    keys = ["plan", "degree", "mesh", "ranks", "nodes", "users", "fits", "total_bytes",
-            "device_bytes", "tokens_per_second", "longest_context", "most_users", "most_sequences",
+    keys = ["plan", "degree", "mesh", "ranks", "nodes", "users", "fits", "recommended",
+            "total_bytes", "device_bytes", "tokens_per_second", "longest_context", "most_users", "most_sequences",
             "of_peak", "replicas", "devices", "price_per_hour", "service_price_per_hour",
             "price_per_million_tokens", "price_per_million_prompt_tokens"]
     kinds = [kind for kind in KINDS if any(

@@ -9,7 +9,7 @@ import json
 import pathlib
 import sys
 
-from .. import _encoder, _engine_options, _signals, _version
+from .. import _command_line, _encoder, _engine_options, _signals, _version
 from .._errors import exit_code
 from .._numbers import integer, number
 from ..text import Tokenizer, find_format
@@ -29,7 +29,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
+    parser = _command_line.Parser(
         prog="tp-serve", description="Serve a model by OpenAI's HTTP interface.",
         formatter_class=_Help)
     _version.add(parser)
