@@ -327,7 +327,7 @@ def test_what_does_not_divide(capsys):
         "2 key/value heads: some ranks would have none; degrees that fit: 1, 2, 3, 4, 5, 6, 7, 8, "
         "9, 10, 11, 12, 13, 14")
     assert run(FIXTURES / "qwen2-14-2", "--degrees", "2,16") == 0
-    assert "what does not fit the model:\ntp=16 with megatron: " in capsys.readouterr().out
+    assert "what cannot be compiled:\ntp=16 with megatron: " in capsys.readouterr().out
 
 
 # Formats
@@ -379,11 +379,18 @@ def test_page(tmp_path):
     text = out.read_text(encoding="utf-8")
     page = _Page(text)
     assert page.open == [] and page.foreign == []
-    # Prefill, token, tokens a second, for each rank, price.
+    # Prefill, token, tokens a second, for each rank, price. By three, heads are padded.
     assert page.counts["svg"] == 5
-    # By three, heads are padded.
-    assert page.counts["circle"] == (4 + 4) * 5
-    assert 'fill="Canvas"' in text and ">memory bandwidth<" in text and ">3.35 TB/s<" in text
+    # What does not fit has no price, and is a triangle where it is beyond the scale of the others.
+    hollow, beyond = text.count('fill="Canvas"'), text.count('Z" fill="Canvas"')
+    assert hollow == 5 * 4 and 2 * 5 <= beyond < hollow
+    assert page.counts["circle"] == 3 * 5 + hollow - beyond
+    # No plan's point hides another's.
+    prefill = text.split("<svg")[1]
+    places = re.findall(r'<circle cx="([\d.]+)" cy|<path d="M([\d.]+) [\d.]+L[^"]*Z"', prefill)
+    assert len(set(places)) == len(places) == 8
+    assert text.count('<tr class="take">') == text.count('<div class="bar take">') == 1
+    assert '<tr class="take"><td data-title="mesh">tp=2<' in text and ">memory bandwidth<" in text and ">3.35 TB/s<" in text
     assert "NVIDIA H100 Tensor Core GPU data sheet" in text and "the device ends: 79.6 GiB" in text
 
 

@@ -187,7 +187,7 @@ def _stops(rows, workload, profile, rate):
 
 def _long_contexts(rows, workload):
     """Where the cache, and not the weights, is what does not fit."""
-    sized = [row for row in rows if "memory" in row]
+    sized = [row for row in rows if "memory" in row and row["plan"] != "replicated"]
     if workload.kind != "serve" or not sized:
         return
     largest = max(sized, key=lambda row: row["degree"])

@@ -22,8 +22,8 @@ _MILLION, _HOUR = 1e6, 3600
 
 
 def add_prices(row, workload, profile):
-    """Adds to a row with figures what its ranks cost: an hour, and a million tokens."""
-    if profile.price is None or "times" not in row:
+    """Adds to a row that fits what its ranks cost: an hour, and a million tokens."""
+    if profile.price is None or not row.get("fits"):
         return
     row["price_per_hour"] = row["ranks"] * profile.price.value
     a_second = row["price_per_hour"] / _HOUR
@@ -40,10 +40,10 @@ def _replicas(row, rate):
 
 
 def add_replicas(row, rate):
-    """Adds to a row with figures how many of its replicas give so many tokens a second, and what
+    """Adds to a row that fits how many of its replicas give so many tokens a second, and what
     these cost. A million tokens then cost what the service takes for them at this rate, at which
     its replicas are not quite busy."""
-    if "tokens_per_second" not in row:
+    if not row.get("fits"):
         return
     row["replicas"] = _replicas(row, rate)
     row["devices"] = row["replicas"] * row["ranks"]

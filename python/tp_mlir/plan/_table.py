@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import csv
 import io
 import json
+import re
 
 from . import _figures
 from ._units import bytes_text, count_text, part_text, price_text, seconds_text
@@ -49,10 +50,12 @@ def _columns(rows):
     columns.append(("comm.", lambda row: f"{_figures.communication_part(row):.0%}"))
     for key, title, text in _OPTIONAL:
         if any(key in row for row in sized):
-            columns.append((title, lambda row, key=key, text=text: text(row.get(key, 0))))
+            columns.append((title, lambda row, key=key, text=text: (
+                text(row[key]) if key in row else "-")))
     price = "service_price_per_hour" if any("replicas" in row for row in sized) else "price_per_hour"
     if any(price in row for row in sized):
-        columns.append(("price of an hour", lambda row: price_text(row[price])))
+        columns.append(("price of an hour", lambda row: (
+            price_text(row[price]) if price in row else "-")))
     return columns
 
 
@@ -111,8 +114,14 @@ def checks(report):
 
 
 def refusals(report):
-    return [f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in report["rows"]
-            if "refusal" in row]
+    """Why candidates have no figures; where one reason differs by the degree alone, it is said once."""
+    alike = {}
+    for row in report["rows"]:
+        if "refusal" in row:
+            reason = re.sub(rf"\b{row['degree']}\b", "N", row["refusal"])
+            alike.setdefault((row["plan"], reason), []).append(row)
+    return [f"{', '.join(row['mesh'] for row in rows)} with {rows[0]['plan']}: {rows[0]['refusal']}"
+            for rows in alike.values()]
 
 
 def as_text(report):
@@ -124,7 +133,7 @@ def as_text(report):
     if report["checks"]:
         lines += ["", "held against this machine:", *_aligned(*checks(report))]
     if refusals(report):
-        lines += ["", "what does not fit the model:", *refusals(report)]
+        lines += ["", "what cannot be compiled:", *refusals(report)]
     lines += ["", *report["notes"]] if report["notes"] else []
     return "\n".join([*lines, "", report["recommendation"]]) + "\n"
 
