@@ -22,13 +22,13 @@ _LINES = ("#2563eb", "#d97706", "#16a34a", "#db2777", "#7c3aed", "#0d9488")
 _SMALL = 0.2
 
 STYLE = """
-.bar{display:grid;grid-template-columns:12rem 1fr 9.5rem;gap:.2rem .8rem;align-items:center;margin:
+.bar{display:grid;grid-template-columns:12rem 1fr 11.5rem;gap:.2rem .8rem;align-items:center;margin:
 .35rem 0}.bar>:first-child{text-align:right}.track{position:relative;height:1.2rem}.stack{display:
 flex;height:100%;overflow:hidden}.bar.take>span{font-weight:700}.no .stack{opacity:.55;outline:2px dashed #dc2626;
 outline-offset:-2px}.end{position:absolute;top:-.35rem;bottom:-.35rem;border-left:2px solid}.ends{
 position:relative;height:1.3rem;font-size:12px}.ends span{position:absolute;transform:translateX(
 -100%);white-space:nowrap;padding-right:.3rem}.legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;
-font-size:13px}.legend i{display:inline-block;width:.8rem;height:.8rem;margin-right:.35rem}.curves{
+margin:.6rem 0;font-size:13px}.legend i{display:inline-block;width:.8rem;height:.8rem;margin-right:.35rem}.curves{
 display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0;width:21.5rem;max-width:100%}figcaption{
 font-weight:600;font-size:14px}svg{width:100%;height:auto}svg text{fill:currentColor;font:12px
 system-ui,sans-serif}
