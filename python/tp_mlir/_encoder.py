@@ -47,7 +47,7 @@ class Encoder:
         context: most tokens of a sequence.
         vocabulary: ids are below this.
         size: numbers of a vector.
-        notes: nothing.
+        about, notes: as engine.Engine has them.
         failure: None, or the exception that has ended it.
 
     Any thread may use it. Close it.
@@ -66,6 +66,8 @@ class Encoder:
         self.context = context or min(longest, LONGEST)
         self._rows, self._lock = rows or ROWS, threading.Lock()
         self.failure, self.notes = None, ()
+        self.about = f"up to {self._rows} texts in a step (--rows), each of at most {self.context:,} " \
+                     "tokens (--context)"
         self.vocabulary = _checkpoint.read_config(pathlib.Path(folder))["vocab_size"]
         program = _program.compile(folder, batch=self._rows, seq=_lengths(self.context), **options)
         self._session = program.open(folder, timeout=timeout)

@@ -13,8 +13,9 @@ import browser
 from tp_mlir import _curve
 from tp_mlir.serve import _front
 
-PATHS = {"/v1/chat/completions": ["POST"], "/v1/completions": ["POST"],
-         "/v1/models/{model:path}": ["GET"], "/tokenizer_info": ["GET"], "/health": ["GET"]}
+PATHS = {"/v1/completions": ["POST"], "/v1/chat/completions": ["POST"],
+         "/v1/models/{model:path}": ["GET"], "/tokenizer_info": ["GET"], "/ping": ["GET"],
+         "/health": ["GET"]}
 
 
 def draw(losses):
@@ -65,6 +66,12 @@ def test_front_page(tmp_path):
     described = {"id": "a <model>" + "x" * 80, "max_model_len": 131072}
     page = _front.page("http://localhost:8000", described, PATHS, has_keys=True)
     assert "a &lt;model&gt;" in page and "131,072 tokens" in page and "Bearer KEY" in page
+    # In the order of the page, whatever that of the routes is; each says what it answers.
+    shown = re.findall(r"<td><code>(/.*?)</code></td><td>(.*?)</td>", page)
+    assert [path for path, _ in shown] == [
+        "/v1/chat/completions", "/v1/completions", "/v1/models/{model}", "/tokenizer_info", "/health",
+        "/ping"]
+    assert all(about and "same" not in about for _, about in shown)
     other = _front.page("http://[::1]:80", described, {"/v1/embeddings": ["POST"]}, has_keys=False)
     assert "/v1/embeddings" in other and "KEY" not in other
     assert _front.wants_page("text/html,*/*;q=0.8") and not _front.wants_page("*/*")

@@ -12,7 +12,7 @@ import html
 
 from .. import _curve
 from . import _table
-from ._units import bytes_text, part_text
+from .._units import bytes_text, part_text
 
 COLOURS = {"parameters": "#2563eb", "kv_cache": "#d97706", "gradients": "#7c3aed",
            "moments": "#db2777", "kept_values": "#0d9488", "activations": "#16a34a",

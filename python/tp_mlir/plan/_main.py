@@ -10,10 +10,10 @@ import os
 import pathlib
 import sys
 
-from .. import _checkpoint
+from .. import _checkpoint, _units
 from .._errors import UsageError, exit_code
 from . import (_check, _figures, _measure, _options, _page, _profile, _recommend, _service, _table,
-               _units, _work)
+               _work)
 from ._options import wrong
 
 _AS_TEXT = dict(zip(_options.FORMATS, (_table.as_text, _table.as_json, _table.as_csv,

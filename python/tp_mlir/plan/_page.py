@@ -11,7 +11,7 @@ import itertools
 
 from . import _drawings, _table
 from ._drawings import text
-from ._units import count_text, figure_text, seconds_text
+from .._units import count_text, figure_text, seconds_text
 
 _STYLE = """
 :root{color-scheme:light dark}*{box-sizing:border-box}body{font:15px/1.5 system-ui,sans-serif;

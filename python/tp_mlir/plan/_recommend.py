@@ -10,7 +10,7 @@ where KV heads are copied rather than cut.
 """
 
 from . import _figures, _link
-from ._units import bytes_text, count_text, part_text, price_text, seconds_text
+from .._units import bytes_text, count_text, part_text, price_text, seconds_text
 
 # Twice the ranks should give at least so much more speed.
 _WORTH = 1.3

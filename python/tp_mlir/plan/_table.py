@@ -10,7 +10,7 @@ import json
 import re
 
 from . import _figures
-from ._units import bytes_text, count_text, part_text, price_text, seconds_text
+from .._units import bytes_text, count_text, part_text, price_text, seconds_text
 
 KINDS = {"parameters": "parameters", "kv_cache": "KV cache", "gradients": "gradients",
           "moments": "moments and masters", "kept_values": "kept values",

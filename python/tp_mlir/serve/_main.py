@@ -104,6 +104,8 @@ def main(open_engine, arguments=None):
             task = args.task or ("embed" if _encoder.is_encoder(args.model) else "generate")
             opened = _encoder.Encoder if task == "embed" else open_engine
             model = opened(args.model, **options)
+        if model.about:
+            print(f"tp-serve: {model.about}", file=sys.stderr, flush=True)
         _engine_options.say_notes("tp-serve", model)
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
