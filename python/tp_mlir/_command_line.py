@@ -16,6 +16,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         message = re.sub(r"^argument (\S+): ", r"for \1: ", message)
+        message = message.replace("expected one argument", "expected a value").replace(
+            "the following arguments are required: ", "missing ")
+        if found := re.fullmatch(r"(.*): invalid choice: (.*) \(choose from (.*)\)", message):
+            choices = found[3].replace("'", "")
+            message = f"{found[1]}: expected one of {choices}, got {found[2]}"
         if found := re.fullmatch(r"unrecognized arguments: (.*)", message):
             message = self._unknown(found[1])
         self.exit(2, f"{self.prog}: {message}; {self.prog} --help lists the options\n")
@@ -26,5 +31,6 @@ class Parser(argparse.ArgumentParser):
         if option is None:
             return f"unexpected argument: {words}"
         # An abbreviation matches one option at most, so that a known name is none of these.
-        near = difflib.get_close_matches(option, self._option_string_actions, 1)
-        return f"unknown option {option}" + (f"; did you mean {near[0]}?" if near else "")
+        known = [name[2:] for name in self._option_string_actions if name.startswith("--")]
+        near = difflib.get_close_matches(option.lstrip("-"), known, 1, cutoff=0.7)
+        return f"unknown option {option}" + (f"; did you mean --{near[0]}?" if near else "")

@@ -13,7 +13,7 @@ import threading
 import numpy
 
 from . import _checkpoint, _program
-from ._errors import UsageError
+from ._errors import InputError, UsageError
 
 # Sequences in a step, and the most tokens of one, unless it is said.
 ROWS, LONGEST = 8, 512
@@ -62,6 +62,9 @@ class Encoder:
         if backend not in (None, "threads"):
             raise UsageError("tp-serve", 2, f"--backend: expected threads for a model that gives "
                              f"embeddings, got '{backend}'")
+        if not is_encoder(folder):
+            raise InputError("tp-serve", 1, f"{folder} gives no embeddings: expected a checkpoint of "
+                             "sentence-transformers, which has modules.json")
         longest = _checkpoint.read_limits(folder)["longest"]
         self.context = context or min(longest, LONGEST)
         self._rows, self._lock = rows or ROWS, threading.Lock()

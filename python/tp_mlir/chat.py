@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 
 from . import _command_line, _engine_options, _signals, _version, engine
-from ._errors import exit_code
+from ._errors import exit_code, text_of
 from ._numbers import integer, number
 from .text import StreamDecoder, TemplateError, TextError, Tokenizer
 
@@ -221,7 +221,7 @@ def main(open_engine, arguments=None):
             model = open_engine(args.model, **options)
         _engine_options.say_notes("tp-chat", model)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"tp-chat: {error}", file=sys.stderr)
+        print(f"tp-chat: {text_of(error)}", file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt as interrupt:
         return _signals.exit_code(interrupt)

@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 from .. import _checkpoint, _units
-from .._errors import UsageError, exit_code
+from .._errors import UsageError, exit_code, text_of
 from . import (_check, _figures, _measure, _options, _page, _profile, _recommend, _service, _table,
                _work)
 from ._options import wrong
@@ -256,7 +256,7 @@ def main(arguments=None):
     try:
         return _run(args, parser)
     except (ValueError, OSError, RuntimeError, TypeError) as error:
-        print(f"tp-plan: {error}", file=sys.stderr)
+        print(f"tp-plan: {text_of(error)}", file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt:
         return 130

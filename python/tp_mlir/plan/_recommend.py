@@ -100,12 +100,12 @@ def _nothing_fits(rows, workload, profile, latency, divided):
 def _service(chosen, rate):
     """What serves a rate: replicas, their users, and what it costs."""
     many = chosen["replicas"] > 1
-    text = (f"Take {chosen['replicas']} replica{'s' if many else ''} of {_name(chosen)}, "
-            f"{chosen['devices']} device{'s' if chosen['devices'] > 1 else ''}, for "
+    text = (f"Take {chosen['replicas']:,} replica{'s' if many else ''} of {_name(chosen)}, "
+            f"{chosen['devices']:,} device{'s' if chosen['devices'] > 1 else ''}, for "
             f"{count_text(rate)} tokens/s: {'each gives' if many else 'it gives'} "
             f"{count_text(chosen['tokens_per_second'])}")
     if "users" in chosen:
-        text += (f" to {chosen['users']} user{'s' if chosen['users'] > 1 else ''} at once, a token "
+        text += (f" to {chosen['users']:,} user{'s' if chosen['users'] > 1 else ''} at once, a token "
                  f"in {seconds_text(_figures.latency(chosen))}")
     if "service_price_per_hour" in chosen:
         text += (f", and all cost {price_text(chosen['service_price_per_hour'])} an hour, "

@@ -111,13 +111,12 @@ def _arguments(model, workload, plan, degree, target):
 
 
 def _errors(text):
-    """The errors among what a compiler printed, without its progress and its notes."""
+    """The errors among what a compiler printed, without its progress and its notes, in the words of
+    tp-plan, whose --users are --rows."""
     lines = [line.split("error: ", 1)[1] for line in text.splitlines() if "error: " in line]
-    return "; ".join(lines) or text.strip()
+    return re.sub(r"--rows\b", "--users", "; ".join(lines) or text.strip())
 
 
-# What tp-plan calls an option of tp-compile, where it is not the same.
-_OURS = {"rows": "users"}
 _QUANTISED = ("; weights of 4 and 8 bits are those of a checkpoint whose config.json has a "
               "quantization_config, as tp-quantize makes them")
 
@@ -127,8 +126,9 @@ def _of_our_options(error):
     found = re.fullmatch(r"(?:tp-compile: )?for the --([\w-]+) option: (.*)", str(error), re.DOTALL)
     if not found or found[1] == "target":
         return error
-    more = _QUANTISED if found[1] == "dtype" else ""
-    return UsageError("tp-plan", 2, f"for --{_OURS.get(found[1], found[1])}: {found[2]}{more}")
+    # 8 and 4 are no part of a type that is read.
+    more = _QUANTISED if found[1] == "dtype" and re.search("got '.*[48].*'", found[2]) else ""
+    return UsageError("tp-plan", 2, f"for --{found[1]}: {found[2]}{more}")
 
 
 def compile_one(model, workload, plan, degree, target):

@@ -21,7 +21,7 @@ import time
 import numpy
 
 from .. import _checkpoint, _command_line, _signals, _version
-from .._errors import exit_code
+from .._errors import exit_code, text_of
 from ._files import Reader, Writer
 from ._formats import FORMATS, sizes
 
@@ -279,7 +279,7 @@ def main(arguments=None):
         with _signals.sigterm_raises(signal.SIGHUP), contextlib.ExitStack() as stack:
             _carry_out(args, stack)
     except (ValueError, OSError, RuntimeError) as error:
-        print(f"tp-quantize: {error}", file=sys.stderr)
+        print(f"tp-quantize: {text_of(error)}", file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt as interrupt:
         return _signals.exit_code(interrupt)

@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 from .. import _command_line, _encoder, _engine_options, _signals, _version
-from .._errors import exit_code
+from .._errors import exit_code, text_of
 from .._numbers import integer, number
 from ..text import Tokenizer, find_format
 from ._fields import NOT_VARIABLES
@@ -109,7 +109,7 @@ def main(open_engine, arguments=None):
         _engine_options.say_notes("tp-serve", model)
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"tp-serve: {error}", file=sys.stderr)
+        print(f"tp-serve: {text_of(error)}", file=sys.stderr)
         failure = error
     except KeyboardInterrupt as interrupt:
         # While it was opened; a server drains then.

@@ -97,7 +97,8 @@ def _listen(host, port):
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * UNREAD_SECONDS))
         return made
     except OSError as error:
-        raise OSError(f"cannot listen at {host}, port {port}: {error}") from error
+        raise OSError(f"cannot listen at {host}, port {port}: "
+                      f"{(error.strerror or str(error)).partition(' (while')[0]}") from error
 
 
 def serve(engine, tokenizer, settings):
