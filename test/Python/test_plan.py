@@ -581,6 +581,8 @@ def test_bad_workload(words, message):
     ((LLAMA_8B, "--rate", "100k"), "tp-plan: for --rate: expected a number above 0, got '100k'"),
     ((LLAMA_8B, "-o", "a.pdf"), "tp-plan: for --output: expected a name that ends in .json, .csv, "
      ".html or .txt, or --format beside it, got 'a.pdf'\n"),
+    ((LLAMA_8B, "-o", TEST), f"tp-plan: for --output: expected the name of a file, and '{TEST}' is a "
+     "folder\n"),
     ((LLAMA_8B, "-o", "none/a.csv"), "tp-plan: for --output: there is no folder 'none'\n"),
     ((LLAMA_8B, "--measure", "a.json"), "for --measure: measures this machine and nothing else: "
      "expected no model beside it"),

@@ -12,9 +12,10 @@ import sys
 from .. import _command_line, _encoder, _engine_options, _signals, _version
 from .._errors import exit_code, text_of
 from .._numbers import integer, number
+from .._session import is_launched
 from ..text import Tokenizer, find_format
 from ._fields import NOT_VARIABLES
-from ._run import serve
+from ._run import check_address, serve
 from ._settings import KEY_VARIABLE, Settings, api_keys
 
 
@@ -99,6 +100,9 @@ def main(open_engine, arguments=None):
             find_format(tokenizer.template, args.tool_format)
         for note in tokenizer.notes:
             print(f"tp-serve: {note}", file=sys.stderr)
+        # Of ranks on several hosts, the first alone has the address.
+        if not is_launched():
+            check_address(settings.host, settings.port)
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
         with _signals.sigterm_raises():
             task = args.task or ("embed" if _encoder.is_encoder(args.model) else "generate")
