@@ -451,7 +451,8 @@ def test_fewest_users():
         def row(users):
             step = 2 ** (users - 1).bit_length()
             seconds = (base + of_step * step + of_user * users) / 1e3
-            return {"total_bytes": held + of_cache * users + 0.01 * step, "device_bytes": 100,
+            return {"memory": {}, "device_bytes": 100,
+                    "total_bytes": held + of_cache * users + 0.01 * step,
                     "times": {"token": {"seconds": seconds}},
                     "tokens_per_second": users / seconds,
                     "most_users": int((100 - held) // of_cache)}

@@ -167,7 +167,7 @@ def _stops(rows, workload, profile, rate):
         # Its ranks are parts of one device: there is nothing to gain but the overlap.
         return
     for row, other in sorted(_doublings(rows), key=lambda pair: pair[0]["degree"]):
-        if row["plan"] in told:
+        if row["plan"] in told or row["plan"] == "replicated":
             continue
         gain = _figures.latency(row) / _figures.latency(other)
         part = _figures.tensor_part(other)

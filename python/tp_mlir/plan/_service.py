@@ -99,14 +99,15 @@ class Loads:
                 found[users] = self._try(plan, degree, users)
             return found[users]
 
-        users = 1
-        if "memory" in tried(1)[2]:
-            users = fewest_users(lambda users: tried(users)[2], self.rate, self.latency)
+        users = fewest_users(lambda users: tried(users)[2], self.rate, self.latency)
         return tried(users)[:2]
 
 
 def _excess(row, latency):
-    """By which part the row is too large or too slow; 0 or below if it is neither."""
+    """By which part the row is too large or too slow; 0 or below if it is neither, infinite if it
+    cannot be compiled."""
+    if "memory" not in row:
+        return math.inf
     parts = [row["total_bytes"] / row["device_bytes"]]
     if latency is not None:
         parts.append(_figures.latency(row) / latency)
