@@ -530,7 +530,8 @@ def test_bad_input(capsys, tmp_path):
     assert told.startswith("tp-plan: 'nn.attention' op at model.layers.{i}.self_attn: degree 33 ")
     assert "degree 33 does not fit 32 query heads" in told
     told = refused(capsys, 1, LLAMA_8B, "--degrees", "33,35")
-    assert told.startswith("tp-plan: no degree and plan asked for can be sized:\ntp=33 with ")
+    assert told.startswith("tp-plan: no degree and plan asked for can be sized:\ntp=33, tp=35 with ")
+    assert told.count("does not fit") == 1
     # What all candidates have in common is said once.
     config = json.loads((LLAMA_8B / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "lama"}))
@@ -585,6 +586,8 @@ def test_bad_workload(words, message):
     ((LLAMA_8B, "-o", TEST), f"tp-plan: for --output: expected the name of a file, and '{TEST}' is a "
      "folder\n"),
     ((LLAMA_8B, "-o", "none/a.csv"), "tp-plan: for --output: there is no folder 'none'\n"),
+    (("--measure", "a.yaml"), "tp-plan: for --measure: expected a name that ends in .json, got "
+     "'a.yaml'\n"),
     ((LLAMA_8B, "--measure", "a.json"), "for --measure: measures this machine and nothing else: "
      "expected no model beside it"),
     ((LLAMA_8B, "--contxt", "4"), "tp-plan: unknown option --contxt; did you mean --context?; "),
@@ -596,6 +599,8 @@ def test_bad_workload(words, message):
      "'/proc/none.csv': No such file or directory\n"),
     ((FIXTURES / "text-model", "--users", 5000), "tp-plan: expected --users to be from 1 to at most "
      "4096, got 5000\n"),
+    ((LLAMA_8B, "--degrees", 10**9), "for --degrees: expected positive integers with commas between "
+     "them, such as 1,2,4,8, got '1000000000'"),
     ((LLAMA_8B, "--dtype", "float16"), "tp-plan: for --dtype: expected f32, bf16 or f16, got "
      "'float16'\n"),
     ((LLAMA_8B, "8", "16"), "tp-plan: unexpected argument: 8 16; "),

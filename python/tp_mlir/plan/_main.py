@@ -162,7 +162,7 @@ def _check_sized(rows):
         raise UsageError("tp-plan", 2, reason) if reason.startswith("expected --") else ValueError(
             reason)
     raise ValueError("no degree and plan asked for can be sized:\n" + "\n".join(
-        f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in rows))
+        _table.refusals(rows)))
 
 
 def plan(model, workload, profile, degrees, plans, latency=None, config=None, check=False,

@@ -93,7 +93,8 @@ def wrong(option, text):
 
 def degrees(text):
     """The numbers of --degrees, rising."""
-    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", text):
+    # More ranks than have nine digits are no mesh of tp-compile's.
+    if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", text):
         raise wrong("--degrees", "expected positive integers with commas between them, such as "
                     f"1,2,4,8, got '{text}'")
     return sorted({int(part) for part in text.split(",")})
@@ -123,7 +124,9 @@ def output_format(args):
 
 
 def check_measure(args, made):
-    """Beside --measure nothing else has a meaning."""
+    """Beside --measure nothing else has a meaning; its file is JSON."""
+    if args.measure.suffix.lower() != ".json":
+        raise wrong("--measure", f"expected a name that ends in .json, got '{args.measure}'")
     for name, value in vars(args).items():
         if name != "measure" and value != made.get_default(name):
             raise wrong("--measure", "measures this machine and nothing else: expected no "

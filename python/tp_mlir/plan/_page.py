@@ -70,9 +70,9 @@ def as_html(report):
              f'<p class="trust">{text(report["trust"])}</p>',
              _html_table(*_table.cells(report), classes=classes),
              *(f"<p>{text(note)}</p>" for note in report["notes"])]
-    if _table.refusals(report):
+    if refused := _table.refusals(report["rows"]):
         parts += ["<h2>What cannot be compiled</h2><ul>",
-                  *(f"<li>{text(line)}</li>" for line in _table.refusals(report)), "</ul>"]
+                  *(f"<li>{text(line)}</li>" for line in refused), "</ul>"]
     parts += ["<h2>Memory of a rank</h2>", _drawings.bars(rows), "<h2>Scaling</h2>",
               _drawings.curves_legend(rows), '<div class="curves">', *_all_curves(rows), "</div>"]
     if report.get("checks"):

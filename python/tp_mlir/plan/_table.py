@@ -113,15 +113,15 @@ def checks(report):
             list(map(text, report["checks"])))
 
 
-def refusals(report):
+def refusals(rows):
     """Why candidates have no figures; where one reason differs by the degree alone, it is said once."""
     alike = {}
-    for row in report["rows"]:
+    for row in rows:
         if "refusal" in row:
             reason = re.sub(rf"\b{row['degree']}\b", "N", row["refusal"])
             alike.setdefault((row["plan"], reason), []).append(row)
-    return [f"{', '.join(row['mesh'] for row in rows)} with {rows[0]['plan']}: {rows[0]['refusal']}"
-            for rows in alike.values()]
+    return [f"{', '.join(row['mesh'] for row in some)} with {some[0]['plan']}: {some[0]['refusal']}"
+            for some in alike.values()]
 
 
 def as_text(report):
@@ -132,8 +132,8 @@ def as_text(report):
         lines += ["", f"{collectives_title(report)}:", *_aligned(*collectives(report))]
     if report["checks"]:
         lines += ["", "held against this machine:", *_aligned(*checks(report))]
-    if refusals(report):
-        lines += ["", "what cannot be compiled:", *refusals(report)]
+    if refused := refusals(report["rows"]):
+        lines += ["", "what cannot be compiled:", *refused]
     lines += ["", *report["notes"]] if report["notes"] else []
     return "\n".join([*lines, "", report["recommendation"]]) + "\n"
 
