@@ -114,15 +114,16 @@ def _excess(row, latency):
     return max(parts) - 1
 
 
-def _most_users(row_of, latency):
-    """The most users that fit and meet the latency, if one user does."""
+def _most_users(row_of, rate, latency):
+    """The most users that fit and meet the latency, if one user does; or so many that one replica
+    gives the rate, as there is no use in more."""
     users, limit = 1, min(max(1, row_of(1)["most_users"]), _memory.MOST_USERS)
 
     def excess(count):
         # Of equals the last is asked for: what is exactly at its limit is not beyond it.
         return _excess(row_of(count), latency) - 1e-12
 
-    while users < limit:
+    while users < limit and row_of(users)["tokens_per_second"] < rate:
         more = min(2 * users, limit)
         if excess(more) >= 0:
             return first_at_least_zero(users, more, excess) - 1
@@ -141,7 +142,7 @@ def fewest_users(row_of, rate, latency=None):
     """
     if _excess(row_of(1), latency) > 0 or row_of(1)["tokens_per_second"] >= rate:
         return 1
-    most = _most_users(row_of, latency)
+    most = _most_users(row_of, rate, latency)
     sizes = [2**power for power in range(most.bit_length())]
     ends = sizes if sizes[-1] == most else [*sizes, most]
     replicas = min(_replicas(row_of(users), rate) for users in ends)
