@@ -567,6 +567,12 @@ void readQuantization(ObjectReader &reader, ModelConfig &config) {
     parts.readAwq();
   else if (made.method == "mxfp4" && config.layout.expertsAlternate)
     parts.readMxfp4();
+  else if (made.method == "mxfp4")
+    inner.error("quant_method")
+        << "unsupported " << reader.getPath("quantization_config")
+        << ": quant_method \"mxfp4\" is that of gpt-oss's experts, and not of "
+           "model_type "
+        << quoted(config.modelType) << "; " << quantizationAdvice;
   else
     inner.error(method ? "quant_method" : "")
         << "unsupported " << reader.getPath("quantization_config") << ": "

@@ -3,8 +3,9 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Each step's loss in a light line and, over many steps, the mean around each in a dark one. Colours
-suit light and dark pages alike.
+Each step's loss in a light line and, over many steps, the mean around each in a dark one. Both begin with
+the first loss and end with the last, which is labelled. Colours suit light and dark pages alike; a drawing
+that is opened by itself has the background of the reader's theme.
 """
 
 import html
@@ -27,6 +28,14 @@ def ticks(low, high, count):
     return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
+def _around(low, high, count):
+    """Ticks of which the first is not above `low` and the last not below `high`."""
+    inside = ticks(low, high, count)
+    step = inside[1] - inside[0]
+    before = [inside[0] - step] if inside[0] > low else []
+    return [*before, *inside, *([inside[-1] + step] if inside[-1] < high else [])]
+
+
 def labels(values):
     """Texts of ticks, all with as many digits behind the point: 5.8, 6.0."""
     for digits in range(8):
@@ -43,13 +52,14 @@ def _window(count):
 
 
 def _mean(values):
-    """The mean around each value: of about _window of them, and fewer at both ends."""
+    """The mean around each value: of about _window of them, and fewer at both ends, where as many are
+    before it as behind, so that a curve that falls is not lowered at its begin."""
     half = _window(len(values)) // 2
     sums = [0.0, *itertools.accumulate(values)]
     made = []
     for i in range(len(values)):
-        low, high = max(0, i - half), min(len(values), i + half + 1)
-        made.append((sums[high] - sums[low]) / (high - low))
+        reach = min(half, i, len(values) - 1 - i)
+        made.append((sums[i + reach + 1] - sums[i - reach]) / (2 * reach + 1))
     return made
 
 
@@ -59,8 +69,9 @@ class _Plot:
     def __init__(self, steps, losses):
         good = [loss for loss in losses if math.isfinite(loss)]
         low, high = (min(good), max(good)) if good else (0.0, 1.0)
-        margin = 0.05 * (high - low) or 0.5
-        self.low, self.high = low - margin, high + margin
+        margin = 0.02 * (high - low) or 0.5
+        self.ticks = _around(low - margin, high + margin, 6)
+        self.low, self.high = self.ticks[0], self.ticks[-1]
         self.begin, self.end = steps[0], max(steps[-1], steps[0] + 1)
 
     def x(self, step):
@@ -72,10 +83,10 @@ class _Plot:
     def line(self, steps, values, style):
         every = max(1, len(values) // _POINTS)
         path, pen = [], "M"
-        for step, value in list(zip(steps, values))[::every]:
-            if math.isfinite(value):
-                path.append(f"{pen}{self.x(step):.1f} {self.y(value):.1f}")
-            pen = "L" if math.isfinite(value) else "M"
+        for i in sorted({*range(0, len(values), every), len(values) - 1}):
+            if math.isfinite(values[i]):
+                path.append(f"{pen}{self.x(steps[i]):.1f} {self.y(values[i]):.1f}")
+            pen = "L" if math.isfinite(values[i]) else "M"
         return f'<path d="{"".join(path)}" fill="none" {style}/>'
 
 
@@ -84,8 +95,7 @@ def _text(x, y, words, style=""):
 
 
 def _axes(plot, unit):
-    values = ticks(plot.low, plot.high, 6)
-    for tick, label in zip(values, labels(values)):
+    for tick, label in zip(plot.ticks, labels(plot.ticks)):
         yield f'<path d="M{_LEFT} {plot.y(tick):.1f}H{_WIDTH - _RIGHT}" stroke="#8884"/>'
         yield _text(_LEFT - 8, plot.y(tick) + 4, label, 'text-anchor="end"')
     for tick in ticks(plot.begin, plot.end, 8):
@@ -120,16 +130,16 @@ def draw(steps, losses, title, unit="loss (nats per token)"):
     each = f'stroke="{_COLOUR}" stroke-opacity="{0.5 if smooth else 1}"'
     parts = [_text(_LEFT, 22, title, 'font-size="14"'), *_axes(plot, unit),
              plot.line(steps, losses, each)]
-    shown = losses
     if smooth:
-        shown, thick = _mean(losses), f'stroke="{_COLOUR}" stroke-width="2"'
-        parts += [plot.line(steps, shown, thick), *_legend(
+        thick = f'stroke="{_COLOUR}" stroke-width="2"'
+        parts += [plot.line(steps, _mean(losses), thick), *_legend(
             [(each, "each step"), (thick, f"mean of about {_window(len(losses))}")])]
-    if math.isfinite(shown[-1]):
-        x, y = plot.x(steps[-1]), plot.y(shown[-1])
+    if math.isfinite(losses[-1]):
+        x, y = plot.x(steps[-1]), plot.y(losses[-1])
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{_COLOUR}"/>')
-        parts.append(_text(x + 6, y + 4, f"{shown[-1]:.3f}"))
+        parts.append(_text(x + 6, y + 4, f"{losses[-1]:.4g}"))
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-            f'width="{_WIDTH}" height="{_HEIGHT}" style="max-width:100%;height:auto" '
+            f'width="{_WIDTH}" height="{_HEIGHT}" '
+            'style="max-width:100%;height:auto;color-scheme:light dark" '
             f'font-family="sans-serif" font-size="12" fill="#888">\n' + "\n".join(parts) +
             "\n</svg>\n")

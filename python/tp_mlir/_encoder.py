@@ -13,7 +13,7 @@ import threading
 import numpy
 
 from . import _checkpoint, _program
-from ._errors import UsageError
+from ._errors import InputError, UsageError
 
 # Sequences in a step, and the most tokens of one, unless it is said.
 ROWS, LONGEST = 8, 512
@@ -47,7 +47,7 @@ class Encoder:
         context: most tokens of a sequence.
         vocabulary: ids are below this.
         size: numbers of a vector.
-        notes: nothing.
+        about, notes: as engine.Engine has them.
         failure: None, or the exception that has ended it.
 
     Any thread may use it. Close it.
@@ -62,10 +62,15 @@ class Encoder:
         if backend not in (None, "threads"):
             raise UsageError("tp-serve", 2, f"--backend: expected threads for a model that gives "
                              f"embeddings, got '{backend}'")
+        if not is_encoder(folder):
+            raise InputError("tp-serve", 1, f"{folder} gives no embeddings: expected a checkpoint of "
+                             "sentence-transformers, which has modules.json")
         longest = _checkpoint.read_limits(folder)["longest"]
         self.context = context or min(longest, LONGEST)
         self._rows, self._lock = rows or ROWS, threading.Lock()
         self.failure, self.notes = None, ()
+        self.about = f"up to {self._rows} texts in a step (--rows), each of at most {self.context:,} " \
+                     "tokens (--context)"
         self.vocabulary = _checkpoint.read_config(pathlib.Path(folder))["vocab_size"]
         program = _program.compile(folder, batch=self._rows, seq=_lengths(self.context), **options)
         self._session = program.open(folder, timeout=timeout)

@@ -50,6 +50,13 @@ def from_exit(tool, code, text):
     return kind(tool, code, text)
 
 
+def text_of(error):
+    """What to print of an exception: of a file that cannot be opened or written, which and why."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"'{error.filename}': {error.strerror}"
+    return str(error)
+
+
 def exit_code(error):
     """That of a program that ends with `error`, or without one."""
     return 0 if error is None else max(1, getattr(error, "code", 1))

@@ -25,6 +25,7 @@ from . import _cache, _checkpoint, _forks, _tools
 from ._errors import from_exit
 from ._ranks import Ranks
 from ._session import Session, _Sized, functions, is_launched, seconds
+from ._units import bytes_text
 from .engine import (ClosedError, ContextError, EngineError, Event, Logprobs, QueueFullError,
                      Stats)
 
@@ -160,7 +161,8 @@ class Generator:
     """An engine.Engine on a compiled program.
 
     `stop_ids` are those that the checkpoint names; a request ends at its own alone.
-    `defaults` and `notes` are what its generation_config.json says, as engine.Engine has them.
+    `defaults` and `notes` are what its generation_config.json says, and `about` what the program
+    holds, as engine.Engine has them.
     Its ranks are threads of this process. With another backend this process is one of them:
     rank 0 where no launcher has started it, and then it starts the others of `ranks` itself. On
     all but rank 0 the constructor takes part until rank 0 closes its generator, and then raises
@@ -168,7 +170,9 @@ class Generator:
     """
 
     def __init__(self, path, weights, backend=None, timeout=None, queue=1024, ranks=1,
-                 speculate=0):
+                 speculate=0, about="", notes=()):
+        """`about` and `notes` are what is known of the program, as engine.Engine has them."""
+        self.about, self.notes = about, tuple(notes)
         self.failure, self._guesses = None, speculate or 0
         self._session = self._ranks = self._thread = None
         self._handle = ctypes.c_void_p()
@@ -214,7 +218,8 @@ class Generator:
         program = self._counts()
         self.context, self.vocabulary = program["context"], program["vocabulary"]
         self.stop_ids = frozenset(program["stop_ids"])
-        self.defaults, self.notes = program["defaults"], tuple(program["notes"])
+        self.defaults = program["defaults"]
+        self.notes += tuple(program["notes"])
 
     def _check(self, code):
         if code != 0:
@@ -338,7 +343,30 @@ class _Compiled(Generator):
             mesh = options["mesh"] or "tp=1"
             ranks = math.prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
             super().__init__(path, folder, _backend(backend, ranks, options["target"] or ""),
-                             timeout, queue, ranks, speculate)
+                             timeout, queue, ranks, speculate, *_describe(_inspect(path)))
+
+
+def _inspect(path):
+    """What tp-inspect says of a program."""
+    return json.loads(_tools.run("tp-inspect", ["--json", path]))
+
+
+def _describe(told):
+    """Rows, tokens and memory of a program that tp-inspect tells of, in a line, and what to note."""
+    limits, memory = told["manifest"]["generation"], told["memory"]
+    ranks, context, cells = told["artifact"]["ranks"], limits["context"], limits["cells"]
+    peak = max(entry["peak_bytes"] for name, entry in memory["entries"].items()
+               if name.startswith("step_"))
+    requests = f"{limits['rows']} request{'s' if limits['rows'] > 1 else ''}"
+    about = (f"up to {requests} in a step (--rows), each of at most {min(context, cells):,} tokens "
+             f"(--context); a cache of {cells:,} tokens (--cells, --memory) for all; "
+             f"{f'each of {ranks} ranks' if ranks > 1 else 'one rank'} takes {bytes_text(peak)}, of "
+             f"which parameters are {bytes_text(memory['parameter_bytes'])} and the cache "
+             f"{bytes_text(memory['state_bytes'])}")
+    if cells >= context:
+        return about, []
+    return about, [f"the cache has {cells:,} tokens (--cells, --memory), so that a prompt and its answer "
+                   f"have at most as many together, and not the {context:,} of --context"]
 
 
 def _backend(backend, ranks, target):
@@ -353,13 +381,13 @@ def _open_program(path, folder, backend, timeout, queue, speculate, options):
         if value not in (None, False):
             raise from_exit("tp-run", 2, f"the program {path} has been compiled: expected no "
                             f"{name} beside it, got {value!r}")
-    told = json.loads(_tools.run("tp-inspect", ["--json", path]))
+    told = _inspect(path)
     if "generation" not in told["manifest"]:
         raise from_exit("tp-run", 1, f"the program {path} has no steps of generation: expected "
                         "one made with tp-compile --generate")
     ranks, device = told["artifact"]["ranks"], told["manifest"]["target"].get("device", "cpu")
     return Generator(path, folder, _backend(backend, ranks, device), timeout, queue, ranks,
-                     speculate)
+                     speculate, *_describe(told))
 
 
 def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, context=None,

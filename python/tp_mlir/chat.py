@@ -10,8 +10,8 @@ import pathlib
 import sys
 from dataclasses import replace
 
-from . import _engine_options, _signals, _version, engine
-from ._errors import exit_code
+from . import _command_line, _engine_options, _signals, _version, engine
+from ._errors import exit_code, text_of
 from ._numbers import integer, number
 from .text import StreamDecoder, TemplateError, TextError, Tokenizer
 
@@ -202,7 +202,7 @@ def _reader():
 def main(open_engine, arguments=None):
     """tp-chat. `open_engine(folder, **options)` gives an engine.Engine; options are those of
     _engine_options."""
-    parser = argparse.ArgumentParser(prog="tp-chat", description="Talk with a model.")
+    parser = _command_line.Parser(prog="tp-chat", description="Talk with a model.")
     _version.add(parser)
     _engine_options.add(parser)
     parser.add_argument("--system", default="", help="what the model is told before all else")
@@ -221,7 +221,7 @@ def main(open_engine, arguments=None):
             model = open_engine(args.model, **options)
         _engine_options.say_notes("tp-chat", model)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"tp-chat: {error}", file=sys.stderr)
+        print(f"tp-chat: {text_of(error)}", file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt as interrupt:
         return _signals.exit_code(interrupt)

@@ -187,7 +187,8 @@ class Engine(Protocol):
         vocabulary: ids are below this.
         defaults: parameters of requests that do not say otherwise, by the names of the
             checkpoint's generation_config.json.
-        notes: what to tell of these at the start, a line each.
+        about: what it holds, in a line; "" of one that does not say.
+        notes: what to tell of these and of its limits at the start, a line each.
         failure: None, or the exception that says what has ended the engine, such as which rank
             was lost: all requests have ended with it, and no more are taken.
     """
@@ -195,6 +196,7 @@ class Engine(Protocol):
     context: int
     vocabulary: int
     defaults: Mapping[str, object]
+    about: str
     notes: Sequence[str]
     failure: Optional[Exception]
 

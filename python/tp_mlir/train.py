@@ -7,7 +7,6 @@ Tokenises texts, compiles the model for training, runs it, and draws its loss. T
 the tokenizer's files, so that tp-chat and tp-serve take it as it is.
 """
 
-import argparse
 import ctypes
 import glob
 import json
@@ -22,8 +21,10 @@ import tempfile
 
 import numpy
 
-from . import _curve, _checkpoint, _events, _program, _signals, _tools, _version
-from ._errors import InputError, exit_code, from_exit
+from . import (_checkpoint, _command_line, _curve, _events, _program, _signals, _tools,
+               _version)
+from ._errors import InputError, UsageError, exit_code, from_exit, text_of
+from ._numbers import integer, number
 from .text import Tokenizer, copy_sources
 
 _MODEL_FILES = ("config.json", "generation_config.json")
@@ -44,27 +45,27 @@ _COMPILED = {
     "dropout": (str, "what of the config's dropout there is: off, on or residual"),
 }
 _RUN = {
-    "accumulate": (int, "batches of a step"),
-    "weight_decay": (float, "of all weights but vectors"),
+    "accumulate": (integer(1), "batches of a step"),
+    "weight_decay": (number(), "of all weights but vectors"),
     "betas": (str, "of adamw, such as 0.9,0.95"),
-    "eps": (float, "of adamw"),
-    "momentum": (float, "of sgd; 0 for none"),
+    "eps": (number(), "of adamw"),
+    "momentum": (number(), "of sgd; 0 for none"),
     "order": (str, "of the rows of tokens: shuffle or sequential"),
-    "seed": (int, "of that order and of dropout"),
-    "save_every": (int, "write a checkpoint after every so many steps too"),
-    "keep": (int, "checkpoints that are kept: the last in OUT, those before it in OUT.step-N "
+    "seed": (integer(), "of that order and of dropout"),
+    "save_every": (integer(1), "write a checkpoint after every so many steps too"),
+    "keep": (integer(1), "checkpoints that are kept: the last in OUT, those before it in OUT.step-N "
              "(default: 2)"),
-    "eval_every": (int, "tell the loss of the --eval texts after every so many steps, and at the "
+    "eval_every": (integer(1), "tell the loss of the --eval texts after every so many steps, and at the "
                    "end"),
-    "patience": (int, "end after so many of these in a row that are no better than the best"),
-    "max_skips": (int, "steps in a row that may be skipped as their loss or gradient norm is not "
+    "patience": (integer(1), "end after so many of these in a row that are no better than the best"),
+    "max_skips": (integer(), "steps in a row that may be skipped as their loss or gradient norm is not "
                   "finite (default: 10)"),
     "backend": (str, "what the ranks are: threads, processes or mpi"),
 }
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
+    parser = _command_line.Parser(
         prog="tp-train", description="Train a model on text.",
         epilog="Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end the run and save it; --resume goes on. A "
         "second one ends it at once.")
@@ -82,21 +83,22 @@ def _parser():
                         help="folder for the checkpoint, with train.jsonl and loss.svg")
     parser.add_argument("--tokenizer", metavar="PATH", type=pathlib.Path,
                         help="folder with tokenizer.json, or such a file (default: DIR)")
-    parser.add_argument("--init", metavar="SEED", type=int,
+    parser.add_argument("--init", metavar="SEED", type=integer(),
                         help="begin with random weights, whatever DIR has")
     parser.add_argument("--untie", action="store_true",
                         help="train a head of its own, whatever config.json says")
     there = parser.add_mutually_exclusive_group()
     there.add_argument("--resume", action="store_true", help="go on with the run in OUT")
     there.add_argument("--overwrite", action="store_true", help="replace the run in OUT")
-    parser.add_argument("--optimizer", default="adamw", help="adamw or sgd (default: %(default)s)")
-    parser.add_argument("--batch", type=int, default=4, help="rows of a batch (default: 4)")
-    parser.add_argument("--seq", type=int, help="tokens of a row (default: 256, or the model's "
+    parser.add_argument("--optimizer", choices=("adamw", "sgd"), default="adamw",
+                        help="default: %(default)s")
+    parser.add_argument("--batch", type=integer(1), default=4, help="rows of a batch (default: 4)")
+    parser.add_argument("--seq", type=integer(1), help="tokens of a row (default: 256, or the model's "
                         "most)")
-    parser.add_argument("--clip", type=float, default=1.0,
+    parser.add_argument("--clip", type=number(0), default=1.0,
                         help="the most that the gradient's norm may be; 0: any (default: 1)")
-    parser.add_argument("--steps", type=int, help="default: as many as read the texts once")
-    parser.add_argument("--lr", type=float, default=3e-4, help="default: %(default)s")
+    parser.add_argument("--steps", type=integer(0), help="default: as many as read the texts once")
+    parser.add_argument("--lr", type=number(0, above=True), default=3e-4, help="default: %(default)s")
     parser.add_argument("--schedule", help="constant, cosine or linear, and :warmup=STEPS,min=RATE"
                         " (default: cosine with a twentieth of the steps and of the rate)")
     for name, (kind, about) in (_COMPILED | _RUN).items():
@@ -108,16 +110,25 @@ def _say(words):
     print(f"tp-train: {words}", file=sys.stderr, flush=True)
 
 
+def _count(number, what):
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def _check_free(args):
-    """A run that is there is replaced by --overwrite alone."""
+    """A run that is there is replaced by --overwrite alone, and nothing else is."""
     out = args.output
+    if not out.absolute().parent.is_dir():
+        raise UsageError("tp-train", 2, f"for --output: there is no folder '{out.parent}'")
+    if out.exists() and not out.is_dir():
+        raise UsageError("tp-train", 2, f"for --output: expected the name of a folder, and '{out}' is "
+                         "a file")
     kept = sorted(glob.glob(f"{glob.escape(str(out))}.step-*/trainer.json"))
     found = next((pathlib.Path(path) for path in (out / "trainer.json", *kept)
                   if os.path.isfile(path)), None)
     if found is None or args.resume or args.overwrite:
         return
     try:
-        steps = f" of {json.loads(found.read_text())['step']} steps"
+        steps = f" of {_count(json.loads(found.read_text())['step'], 'step')}"
     except (OSError, ValueError, TypeError, KeyError):
         steps = ""
     raise InputError("tp-train", 1, f"{found.parent} has a run{steps} already: --resume goes on "
@@ -204,9 +215,7 @@ class _Run:
         if self.seq is None:
             self.seq = min(256, _checkpoint.read_limits(args.model)["positions"])
         accumulate = 1 if args.accumulate is None else args.accumulate
-        if min(args.batch, self.seq, accumulate) < 1:
-            raise ValueError("expected --batch, --seq and --accumulate of at least 1")
-        tokenizer = Tokenizer(source)
+        tokenizer = self._tokenizer(source)
         for note in tokenizer.notes:
             _say(note)
         _say(_says_around(tokenizer))
@@ -226,8 +235,16 @@ class _Run:
         a_step = args.batch * accumulate
         self.steps = math.ceil(self.rows / a_step) if args.steps is None else args.steps
         self.name = f"{args.model.resolve().name} on {', '.join(path.name for path in args.texts)}"
-        _say(f"{len(tokens)} tokens, {self.rows} rows of {self.seq}; {self.steps} steps of "
-             f"{a_step * self.seq} tokens")
+        _say(f"{len(tokens)} tokens, {_count(self.rows, 'row')} of {self.seq}; "
+             f"{_count(self.steps, 'step')} of {a_step * self.seq} tokens")
+
+    def _tokenizer(self, source):
+        """The tokenizer; what is wrong with a copy of its file is said of the file that was given."""
+        try:
+            return Tokenizer(source)
+        except ValueError as error:
+            given = str(self.args.tokenizer or source)
+            raise ValueError(str(error).replace(str(self.small / "tokenizer.json"), given)) from error
 
     def _stage_evaluation(self, tokenizer):
         """The file of ids that are not trained on; None without --eval."""
@@ -243,7 +260,7 @@ class _Run:
                              f"fewer than the {self.seq + 1} of a row")
         path = self.folder / "evaluated.npy"
         numpy.save(path, tokens[:rows * (self.seq + 1)])
-        _say(f"--eval: {len(tokens)} tokens, {rows} rows of {self.seq}")
+        _say(f"--eval: {len(tokens)} tokens, {_count(rows, 'row')} of {self.seq}")
         return path
 
     def weights(self):
@@ -315,7 +332,7 @@ class _Run:
             aside.unlink(missing_ok=True)
             _say(f"the curve could not be drawn: {error}")
             return
-        _say(f"{self.args.output}: {lines[-1]['step']} steps, loss {losses[0]:.4g} to "
+        _say(f"{self.args.output}: {_count(lines[-1]['step'], 'step')}, loss {losses[0]:.4g} to "
              f"{losses[-1]:.4g}, drawn in loss.svg")
 
 
@@ -366,7 +383,7 @@ def main(arguments=None):
                 tempfile.TemporaryDirectory(prefix="tp-train-") as folder:
             _Run(args, pathlib.Path(folder)).carry_out()
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"tp-train: {error}", file=sys.stderr)
+        print(f"tp-train: {text_of(error)}", file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt as interrupt:
         return _signals.exit_code(interrupt)

@@ -209,6 +209,10 @@ Status runTraining(Session &session, const Options &options,
 
 /// The files that results go to, in `results`, by their names.
 Status resultFiles(Options &options, std::vector<std::string> &results) {
+  const std::string &timeline = options.timeline;
+  if (!timeline.empty() && !timeline.ends_with(".json"))
+    return userError("--timeline '", timeline,
+                     "': expected a name ending in .json, for a Chrome trace");
   if (options.generates()) {
     if (options.outputs.empty())
       options.outputs = {"-"};
@@ -501,7 +505,7 @@ void addRunOptions(CLI::App &app, Options &options) {
                  "json: load and step times and memory, to standard output")
       ->check(CLI::IsMember({"json"}));
   app.add_option("--timeline", options.timeline,
-                 "Chrome trace of all ranks, to this file");
+                 "Chrome trace of all ranks, to this file (.json)");
   app.add_option("--only-rank", options.session.onlyRank,
                  "run what this rank computes, alone and without collectives, "
                  "to measure it; results mean nothing");

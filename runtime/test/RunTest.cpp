@@ -218,6 +218,9 @@ TEST(Run, CommandLine) {
   expect(f.weights(), 1, "missing input 'x' (f32 [5, 12])");
   expect(f.weights() + f.input() + " --output y.txt", 1,
          "output 'y.txt': expected a name ending in .safetensors or .npy");
+  expect(f.weights() + f.input() + " --timeline t.html", 1,
+         "--timeline 't.html': expected a name ending in .json, for a Chrome "
+         "trace");
   expect(f.weights() + " --input x=x.txt", 1,
          "input 'x=x.txt': expected a file ending in .npy or .safetensors, or "
          "random:SEED");

@@ -29,7 +29,7 @@ class EchoEngine:
 
     def __init__(self, context=512, vocabulary=700, most_rows=256, paused=False):
         self.context, self.vocabulary, self.most_rows = context, vocabulary, most_rows
-        self.defaults, self.notes = {}, ()
+        self.defaults, self.about, self.notes = {}, "", ()
         self.largest = self.steps = self.generated = 0
         self.cancelled, self.params, self.failure = [], [], None
         self._requests, self._numbers = {}, itertools.count(1)

@@ -226,5 +226,5 @@ def test_no_model(tmp_path, capsys):
                                     ("--seed", "x", "an integer")):
         with pytest.raises(SystemExit):
             chat.main(None, [str(MODEL), option, value])
-        assert capsys.readouterr().err.endswith(
-            f"argument {option}: expected {expected}, got '{value}'\n")
+        assert capsys.readouterr().err == (f"tp-chat: for {option}: expected {expected}, got "
+                                           f"'{value}'; tp-chat --help lists the options\n")

@@ -9,13 +9,14 @@ whatever the degree and the company.
 
 import json
 import pathlib
+import re
 import threading
 import time
 
 import pytest
 
 import tp_mlir
-from tp_mlir import engine
+from tp_mlir import _generator, engine
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "text-model"
 KNOWN = json.loads((FOLDER / "continuations.json").read_text())["continuations"]
@@ -189,6 +190,12 @@ def test_a_cache_that_is_shared():
     with tp_mlir.LLM(FOLDER, rows=4, chunk=16, context=96, cells=96, dtype="f32") as model:
         alone = [model.generate(ids, max_tokens=40).ids for ids in prompts[:2]]
         assert model.engine.stats().pages == 3 and model.engine.stats().evictions == 0
+        about, memory = model.engine.about.split("; one rank takes ")
+        assert about == ("up to 4 requests in a step (--rows), each of at most 96 tokens (--context); "
+                         "a cache of 96 tokens (--cells, --memory) for all")
+        assert re.fullmatch(r"[\d.]+ MiB, of which parameters are [\d.]+ MiB and the cache [\d.]+ KiB",
+                            memory)
+        assert not model.engine.notes
         answers = model.generate(prompts, max_tokens=40)
         assert [one.ids for one in answers[:2]] == alone
         stats = model.engine.stats()
@@ -201,6 +208,21 @@ def test_a_cache_that_is_shared():
     with pytest.raises(tp_mlir.InputError, match="expected --cells to be from 1 to what all rows can "
                        "fill, 64, got 65"):
         tp_mlir.LLM(FOLDER, rows=2, context=32, cells=65)
+
+
+def test_a_cache_that_is_shorter_than_the_context():
+    """It is said that the cache's tokens are the limit then, and not --context."""
+    told = {"artifact": {"ranks": 2}, "memory": {
+        "parameter_bytes": 2048, "state_bytes": 1024,
+        "entries": {"main": {"peak_bytes": 9e9}, "step_1": {"peak_bytes": 4096}}},
+        "manifest": {"generation": {"rows": 1, "context": 4096, "cells": 1024}}}
+    about, (note,) = _generator._describe(told)
+    assert about == (
+        "up to 1 request in a step (--rows), each of at most 1,024 tokens (--context); a cache of 1,024 "
+        "tokens (--cells, --memory) for all; each of 2 ranks takes 4.0 KiB, of which parameters are "
+        "2.0 KiB and the cache 1.0 KiB")
+    assert note == ("the cache has 1,024 tokens (--cells, --memory), so that a prompt and its answer "
+                    "have at most as many together, and not the 4,096 of --context")
 
 
 def test_guesses(llm):

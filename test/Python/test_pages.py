@@ -6,14 +6,16 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import math
 import random
+import re
 import xml.etree.ElementTree
 
 import browser
 from tp_mlir import _curve
 from tp_mlir.serve import _front
 
-PATHS = {"/v1/chat/completions": ["POST"], "/v1/completions": ["POST"],
-         "/v1/models/{model:path}": ["GET"], "/tokenizer_info": ["GET"], "/health": ["GET"]}
+PATHS = {"/v1/completions": ["POST"], "/v1/chat/completions": ["POST"],
+         "/v1/models/{model:path}": ["GET"], "/tokenizer_info": ["GET"], "/ping": ["GET"],
+         "/health": ["GET"]}
 
 
 def draw(losses):
@@ -33,8 +35,13 @@ def test_loss_curve(tmp_path):
         drawn, texts = draw(losses)
         assert "loss of a <model>" in texts and "loss (nats per token)" in texts
         assert ("each step" in texts) == (count >= 40)
-        last = losses[-1] if count < 40 else _curve._mean(losses)[-1]
-        assert f"{last:.3f}" in texts
+        # As tp-train says it; all lines end there, and ticks are on both sides of them.
+        assert f"{losses[-1]:.4g}" in texts
+        ends = re.findall(r'([\d.]+) ([\d.]+)" fill="none"', drawn)
+        assert set(ends) == {re.search(r'cx="([\d.]+)" cy="([\d.]+)"', drawn).groups()}
+        ticks = [float(one) for one in texts[1:texts.index("loss (nats per token)")]]
+        assert any(one <= min(losses) for one in ticks) and any(one >= max(losses) for one in ticks)
+        assert "color-scheme:light dark" in drawn
         pages.append(drawn)
     assert _curve.labels([5.8, 6.0, 6.2]) == ["5.8", "6.0", "6.2"]
     assert _curve.labels([0, 50, 100]) == ["0", "50", "100"]
@@ -51,13 +58,20 @@ def test_loss_that_is_no_number():
 def test_mean_is_around_each():
     line = [float(i) for i in range(200)]
     mean = _curve._mean(line)
-    assert mean[100] == 100 and mean[0] == 2.5 and mean[-1] == 196.5
+    assert mean == line
+    assert _curve._mean([0.0] * 10 + [11.0] + [0.0] * 10)[8:13] == [2.2] * 5
 
 
 def test_front_page(tmp_path):
     described = {"id": "a <model>" + "x" * 80, "max_model_len": 131072}
     page = _front.page("http://localhost:8000", described, PATHS, has_keys=True)
     assert "a &lt;model&gt;" in page and "131,072 tokens" in page and "Bearer KEY" in page
+    # In the order of the page, whatever that of the routes is; each says what it answers.
+    shown = re.findall(r"<td><code>(/.*?)</code></td><td>(.*?)</td>", page)
+    assert [path for path, _ in shown] == [
+        "/v1/chat/completions", "/v1/completions", "/v1/models/{model}", "/tokenizer_info", "/health",
+        "/ping"]
+    assert all(about and "same" not in about for _, about in shown)
     other = _front.page("http://[::1]:80", described, {"/v1/embeddings": ["POST"]}, has_keys=False)
     assert "/v1/embeddings" in other and "KEY" not in other
     assert _front.wants_page("text/html,*/*;q=0.8") and not _front.wants_page("*/*")

@@ -9,6 +9,7 @@ import contextlib
 import json
 import pathlib
 import random
+import re
 import socket
 import threading
 import time
@@ -390,6 +391,22 @@ def test_paths(server):
         TOKENIZER.encode_chat(messages)
     assert server.post("/tokenize", {}).json()["error"]["message"] == \
         "expected either 'prompt' or 'messages'"
+
+
+def test_metrics_of_what_is_refused_at_the_door():
+    """A request counts under its path whoever refuses it, and whichever method it has."""
+    with running(api_keys=frozenset({"key"}), max_body_bytes=64) as server:
+        httpx.get(server.url + "/v1/models/echo")
+        httpx.get(server.url + "/x/y")
+        server.post("/v1/completions", {"prompt": "x"})
+        for path in ("/v1/completions", "/tokenize"):
+            server.post(path, {"prompt": "x" * 64}, headers={"Authorization": "Bearer key"})
+        httpx.put(server.url + "/health")
+        text = httpx.get(server.url + "/metrics").text
+    found = re.findall(r'^tp_serve_requests_total\{path="(.*)",status="(\d+)"\} 1\.0', text, re.M)
+    assert sorted(found) == [
+        ("/health", "405"), ("/tokenize", "413"), ("/v1/completions", "401"),
+        ("/v1/completions", "413"), ("/v1/models/{model:path}", "401"), ("other", "401")]
 
 
 def test_metrics():

@@ -176,7 +176,9 @@ def test_refusals(tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, text = said(MODEL, "--port", port)
-        assert code == 1 and f"tp-serve: cannot listen at 127.0.0.1, port {port}: " in text
+        # Before a model is opened in vain.
+        assert code == 1 and text == (
+            f"tp-serve: cannot listen at 127.0.0.1, port {port}: Address already in use\n")
     code, text = said(MODEL, "--api-key-file", tmp_path / "none")
     assert code == 1 and "No such file" in text
     code, text = said(MODEL, "--tool-format", "x")
@@ -186,6 +188,9 @@ def test_refusals(tmp_path, capsys):
     code, text = said(MODEL, "--task", "embed", "--chunk", "4")
     assert code == 2 and text.endswith(
         "tp-serve: --chunk: the model gives embeddings and generates nothing\n")
+    code, text = said(MODEL, "--task", "embed")
+    assert code == 1 and text.endswith(f"tp-serve: {MODEL} gives no embeddings: expected a checkpoint "
+                                       "of sentence-transformers, which has modules.json\n")
     code, text = said("owner/name")
     assert code == 1 and text.startswith("tp-serve: 'owner/name' is not on this machine; ")
 
@@ -210,8 +215,8 @@ def test_ranges(option, value, expected, capsys):
     with pytest.raises(SystemExit) as ended:
         serve.main(None, [str(MODEL), option, value])
     assert ended.value.code == 2
-    assert capsys.readouterr().err.endswith(
-        f"tp-serve: error: argument {option}: expected {expected}, got '{value}'\n")
+    assert capsys.readouterr().err == (f"tp-serve: for {option}: expected {expected}, got '{value}'; "
+                                       "tp-serve --help lists the options\n")
 
 
 @pytest.mark.parametrize("value, message", [
@@ -220,4 +225,4 @@ def test_ranges(option, value, expected, capsys):
 def test_variables(value, message, capsys):
     with pytest.raises(SystemExit):
         serve.main(None, [str(MODEL), "--chat-template-kwargs", value])
-    assert capsys.readouterr().err.endswith(f"--chat-template-kwargs: {message}\n")
+    assert capsys.readouterr().err.startswith(f"tp-serve: for --chat-template-kwargs: {message}; ")

@@ -16,6 +16,7 @@
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitDialects.h"
 #include "tp/Support/Version.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -50,11 +51,12 @@ struct CommandLine {
       "allow-padding",
       cl::desc("Cut heads even where more than half of them would be padding"),
       cl::cat(category)};
-  cl::opt<tp::Recompute> recompute{
+  cl::opt<std::string> recompute{
       "recompute",
-      cl::desc("What the derivative of layers computes again (selective)"),
-      cl::init(tp::Recompute::Selective), tp::getRecomputeValues(),
-      cl::cat(category)};
+      cl::desc("What the derivative of layers computes again: none, selective "
+               "(the default: norms, element-wise operations and reshapes) or "
+               "full (all but what layers carry)"),
+      cl::value_desc("WHAT"), cl::init("selective"), cl::cat(category)};
   std::string targetSyntax = tp::getTargetSyntax();
   cl::opt<std::string> target{"target", cl::desc("What to make code for (cpu)"),
                               cl::value_desc(targetSyntax), cl::init("cpu"),
@@ -88,6 +90,7 @@ struct CommandLine {
 
   /// Each reads what it is named for; 0, or the exit code.
   int read(tp::CompileOptions &options);
+  int readRecompute(tp::CompileOptions &options);
   int readExplain(tp::CompileOptions &options);
   int readStage(tp::CompileOptions &options);
   int readFirstStage(tp::CompileOptions &options);
@@ -110,7 +113,8 @@ int CommandLine::read(tp::CompileOptions &options) {
   options.stages.mesh = mesh;
   options.stages.plan = plan;
   options.stages.allowPadding = allowPadding;
-  options.stages.recompute = recompute;
+  if (int code = readRecompute(options))
+    return code;
   llvm::SmallVector<tp::MeshTextAxis> axes;
   if (mesh.getNumOccurrences() > 0)
     if (std::string problem = tp::parseMeshText(mesh, axes); !problem.empty())
@@ -131,6 +135,20 @@ int CommandLine::read(tp::CompileOptions &options) {
   for (const tp::MeshTextAxis &axis : axes)
     ranks *= axis.size;
   return readMemoryOption(options, ranks);
+}
+
+int CommandLine::readRecompute(tp::CompileOptions &options) {
+  auto known = llvm::StringSwitch<std::optional<tp::Recompute>>(recompute)
+                   .Case("none", tp::Recompute::None)
+                   .Case("selective", tp::Recompute::Selective)
+                   .Case("full", tp::Recompute::Full)
+                   .Default(std::nullopt);
+  if (!known)
+    return refuse("for the --recompute option: expected none, selective or "
+                  "full, got '" +
+                  recompute + "'");
+  options.stages.recompute = *known;
+  return 0;
 }
 
 int CommandLine::readMemoryOption(tp::CompileOptions &options, int64_t ranks) {

@@ -67,11 +67,13 @@ def _collectives(candidate, workload, profile):
             link = profile.links[1 if where.leaves and len(profile.links) > 1 else 0].name
             entry = found.setdefault((line["kind"], line["axis"], link), {
                 "kind": line["kind"], "axis": line["axis"], "link": link, "count": 0, "bytes": 0,
-                "traffic": 0})
+                "traffic": 0, "seconds": 0.0})
             count = runs * line["count"]
             entry["count"] += count
             entry["bytes"] += count * line["bytes"]
             entry["traffic"] += count * line["traffic"]
+            entry["seconds"] += count * _link.seconds(line["messages"], line["traffic"], where,
+                                                      profile.links)
     return list(found.values())
 
 
@@ -132,3 +134,9 @@ def communication_part(row):
     times = row["times"]
     time = next(times[kind] for kind in ("token", "step", "run") if kind in times)
     return time["communication"] / time["seconds"]
+
+
+def tensor_part(row):
+    """How much of that time is communication of tensor parallelism, and not of batches alone."""
+    return sum(one["seconds"] for one in row["collectives"]
+               if "tp" in one["axis"]) / latency(row)

@@ -4,86 +4,23 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
-import argparse
 import dataclasses
 import json
-import math
 import os
 import pathlib
-import re
 import sys
 
-from .. import _checkpoint, _version
-from .._errors import UsageError, exit_code
-from . import (_check, _figures, _measure, _page, _profile, _recommend, _service, _table, _units,
+from .. import _checkpoint, _units
+from .._errors import UsageError, exit_code, text_of
+from . import (_check, _figures, _measure, _options, _page, _profile, _recommend, _service, _table,
                _work)
+from ._options import wrong
 
-_FORMATS = {"table": _table.as_text, "json": _table.as_json, "csv": _table.as_csv,
-            "html": _page.as_html}
-_SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
-_PLANS = ("megatron", "megatron-sp", "expert", "expert-sp", "replicated")
+_AS_TEXT = dict(zip(_options.FORMATS, (_table.as_text, _table.as_json, _table.as_csv,
+                                       _page.as_html), strict=True))
 _UNITS = {"serve": "a token", "train": "a step", "run": "a run"}
-
-
-def _parser():
-    parser = argparse.ArgumentParser(
-        prog="tp-plan", description="Size the ranks that a model needs, without weights and "
-        "without devices.", epilog="docs/Plan.md says how each figure is made.")
-    _version.add(parser)
-    parser.add_argument("model", metavar="DIR|model.mlir", nargs="?",
-                        help="checkpoint folder, of which config.json is enough, or a program")
-    parser.add_argument("--gpu", metavar="NAME|FILE.json", default="h100", help="device: " +
-                        ", ".join(_profile.known()) + " or a profile of your own (default: h100)")
-    parser.add_argument("--degrees", metavar="1,2,...", default="1,2,4,8",
-                        help="tensor-parallel degrees (default: %(default)s)")
-    parser.add_argument("--plans", metavar="P,...", default="megatron",
-                        help=", ".join(_PLANS) + ", FILE.json (default: megatron)")
-    parser.add_argument("--ranks-per-node", metavar="N", type=int,
-                        help="ranks that share a node (default: the profile's)")
-    parser.add_argument("--latency", metavar="MS", type=float,
-                        help="milliseconds that a token, or a step of training, may take")
-    parser.add_argument("--rate", metavar="R", type=float,
-                        help="tokens a second of the whole service: how many replicas it takes, and "
-                             "of how many users each unless --users says")
-    parser.add_argument("--price", metavar="P", type=float,
-                        help="what one device costs an hour: what an hour and a million tokens cost "
-                             "(default: the profile's, if it has one)")
-    parser.add_argument("--dtype", metavar="T", help="f32, bf16 or f16 (default: the "
-                        "checkpoint's)")
-    parser.add_argument("--untie", action="store_true", default=None,
-                        help="the head is a parameter of its own, whatever config.json says")
-    parser.add_argument("--ignore", metavar="NAME,...",
-                        help="tensors that the checkpoint is read without")
-    serve = parser.add_argument_group("serving")
-    serve.add_argument("--context", metavar="C", type=int,
-                       help="tokens of a user, at most (default: 4096, or the model's limit)")
-    serve.add_argument("--users", metavar="U", type=int,
-                       help="served at once by one replica (default: 1, or as --rate needs)")
-    serve.add_argument("--prompt", metavar="P", type=int,
-                       help="tokens of the prompt whose time is told (default: the context)")
-    train = parser.add_argument_group("training")
-    train.add_argument("--train", metavar="adamw|sgd", help="a step of training instead")
-    train.add_argument("--accumulate", metavar="N", type=int, help="micro-batches of a step "
-                       "(default: 1)")
-    train.add_argument("--dp", metavar="D", type=int, help="data-parallel groups (default: 1)")
-    train.add_argument("--shard-optimizer", metavar="AXIS", help="the mesh axis, dp as a rule, over "
-                       "which moments and masters are divided (default: none)")
-    train.add_argument("--recompute", metavar="WHAT", help="none, selective or full (default: "
-                       "selective)")
-    run = parser.add_argument_group("training, or one run of the program (the default of encoders "
-                                    "and of .mlir files)")
-    run.add_argument("--seq", metavar="S", type=int, help="tokens of a sequence")
-    run.add_argument("--batch", metavar="B", type=int, help="sequences at once, of each "
-                     "data-parallel group")
-    parser.add_argument("--format", choices=_FORMATS, help="default: what the name of --output "
-                        "ends in, or else table")
-    parser.add_argument("-o", "--output", metavar="FILE", type=pathlib.Path,
-                        help="where to (default: standard output)")
-    parser.add_argument("--measure", metavar="FILE.json", type=pathlib.Path,
-                        help="measure this machine's processor instead, and write its profile")
-    parser.add_argument("--check", action="store_true", help="also run the program on this "
-                        "machine's processor, and say how far the figures are off")
-    return parser
+# Exit code where no candidate fits and meets the latency.
+_NONE = 3
 
 
 def _config(given):
@@ -101,34 +38,10 @@ def _limits(model):
     return _checkpoint.read_limits(model) if pathlib.Path(model).is_dir() else None
 
 
-def _degrees(text):
-    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", text):
-        raise UsageError("tp-plan", 2, "for --degrees: expected positive integers with commas "
-                         f"between them, such as 1,2,4,8, got '{text}'")
-    return sorted({int(part) for part in text.split(",")})
-
-
-def _plans(text):
-    for plan in (plans := text.split(",")):
-        if plan not in _PLANS and not plan.endswith(".json"):
-            raise UsageError("tp-plan", 2, f"for --plans: expected some of {', '.join(_PLANS)} and "
-                             f"files that end in .json, got '{plan}'")
-    return plans
-
-
-def _positive(args):
-    for name in ("context", "users", "prompt", "accumulate", "dp", "seq", "batch",
-                 "ranks_per_node", "latency", "rate", "price"):
-        value = getattr(args, name)
-        if value is not None and not (value > 0 and math.isfinite(value)):
-            raise UsageError("tp-plan", 2, f"for --{name.replace('_', '-')}: expected a positive "
-                             f"number, got {value}")
-
-
 def _refuse_together(args, names, why):
     for name in names:
         if getattr(args, name) is not None:
-            raise UsageError("tp-plan", 2, f"for --{name.replace('_', '-')}: {why}")
+            raise wrong(f"--{name.replace('_', '-')}", why)
 
 
 def _workload(args, config):
@@ -148,8 +61,11 @@ def _workload(args, config):
         _refuse_together(args, ("rate",), "has no meaning with --train: --dp and --accumulate say "
                          "how many sequences a step has")
         if args.shard_optimizer is not None and args.dp is None:
-            raise UsageError("tp-plan", 2, "for --shard-optimizer: expected --dp D beside it, the "
-                             "data-parallel groups over which the optimizer is divided")
+            raise wrong("--shard-optimizer", "expected --dp D beside it, the data-parallel groups "
+                        "over which the optimizer is divided")
+        if args.shard_optimizer not in (None, "dp"):
+            raise wrong("--shard-optimizer", "expected dp, the axis of the data-parallel groups, got "
+                        f"'{args.shard_optimizer}'")
         return _work.Workload("train", seq=args.seq or _sequence(args.model), batch=args.batch or 1,
                               optimizer=args.train, accumulate=args.accumulate or 1,
                               recompute=args.recompute, dtype=args.dtype, **read, data=args.dp or 1,
@@ -167,8 +83,7 @@ def _workload(args, config):
         context = min(4096, limits["positions"], limits["longest_generated"])
     prompt = args.prompt
     if prompt is not None and prompt > context:
-        raise UsageError("tp-plan", 2, f"for --prompt: expected at most the context, {context}, "
-                         f"got {prompt}")
+        raise wrong("--prompt", f"expected at most the context, {context}, got {prompt}")
     return _work.Workload("serve", context=context, users=args.users or 1, prompt=prompt,
                           dtype=args.dtype, **read)
 
@@ -190,6 +105,8 @@ def _title(args, workload, profile):
     else:
         what = (f"{'training on' if workload.kind == 'train' else 'a run of'} {workload.batch} x "
                 f"{workload.seq} tokens")
+        if workload.data > 1:
+            what += f" in each of {workload.data} groups"
         if workload.accumulate > 1:
             what += f", {workload.accumulate} times a step"
         if workload.shard_optimizer:
@@ -245,7 +162,7 @@ def _check_sized(rows):
         raise UsageError("tp-plan", 2, reason) if reason.startswith("expected --") else ValueError(
             reason)
     raise ValueError("no degree and plan asked for can be sized:\n" + "\n".join(
-        f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in rows))
+        _table.refusals(rows)))
 
 
 def plan(model, workload, profile, degrees, plans, latency=None, config=None, check=False,
@@ -280,6 +197,7 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
         _service.add_prices(row, load, profile)
         if rate is not None:
             _service.add_replicas(row, rate)
+    _recommend.mark(rows, latency)
     divided = _divided(model, workload, profile, rows)
     checks = _check.check(model, workload, profile, [candidate for candidate, _ in compiled], rows,
                           config) if check else []
@@ -290,12 +208,15 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
             "efficiency": {**profile.efficiency, **{link.name: link.efficiency
                                                     for link in profile.links}},
             "rows": rows,
-            "notes": [*_recommend.notes(rows, workload, profile, divided), *_of_limits(limits)],
-            "recommendation": _recommend.sentence(rows, workload, profile, latency, rate, divided)}
+            "notes": [*_recommend.notes(rows, workload, profile, divided, rate),
+                      *_of_limits(limits)],
+            "recommendation": _recommend.sentence(rows, workload, profile, latency, rate,
+                                                   divided)}
 
 
-def _run(args):
+def _run(args, parser):
     if args.measure:
+        _options.check_measure(args, parser)
         if not args.measure.parent.is_dir():
             raise ValueError(f"{args.measure}: there is no folder {args.measure.parent}")
         text = json.dumps(_measure.measure(), indent=2)
@@ -303,38 +224,39 @@ def _run(args):
         return 0
     if args.model is None:
         raise UsageError("tp-plan", 2, "expected a checkpoint folder or a .mlir file, or --measure")
-    _positive(args)
-    degrees, plans, profile = _degrees(args.degrees), _plans(args.plans), _profile.read(args.gpu)
+    shape = _options.output_format(args)
+    degrees, plans = _options.degrees(args.degrees), _options.plans(args.plans)
+    profile = _profile.read(args.gpu)
     if args.ranks_per_node:
         profile = _profile.with_nodes(profile, args.ranks_per_node)
     if args.price:
         profile = _profile.with_price(profile, args.price)
     config = _config(args.model)
     if args.check and args.rate:
-        raise UsageError("tp-plan", 2, "for --check: has no meaning with --rate, as this machine is "
-                         "no service of replicas")
+        raise wrong("--check", "has no meaning with --rate, as this machine is no service of "
+                    "replicas")
     if args.check and config is None:
-        raise UsageError("tp-plan", 2, "for --check: expected a checkpoint folder, as it is tokens "
-                         "that the program is run on")
+        raise wrong("--check", "expected a checkpoint folder, as it is tokens that the program is "
+                    "run on")
     workload = _workload(args, config)
     report = {"title": _title(args, workload, profile), "trust": _trust(profile),
               **plan(args.model, workload, profile, degrees, plans,
                      args.latency and args.latency / 1e3, config, args.check, args.rate, args.users)}
-    ending = _SUFFIXES.get(args.output.suffix, "table") if args.output else "table"
-    text = _FORMATS[args.format or ending](report)
+    text = _AS_TEXT[shape](report)
     if args.output:
         args.output.write_text(text, encoding="utf-8")
     else:
         sys.stdout.write(text)
-    return 0
+    return 0 if any(row.get("recommended") for row in report["rows"]) else _NONE
 
 
 def main(arguments=None):
-    args = _parser().parse_args(arguments)
+    parser = _options.parser()
+    args = parser.parse_args(arguments)
     try:
-        return _run(args)
+        return _run(args, parser)
     except (ValueError, OSError, RuntimeError, TypeError) as error:
-        print(f"tp-plan: {error}", file=sys.stderr)
+        print(f"tp-plan: {text_of(error)}", file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt:
         return 130

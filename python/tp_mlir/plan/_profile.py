@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 _FOLDER = pathlib.Path(__file__).parent / "profiles"
 # Keys, and what is needed of them.
-_TOP = {"name", "target", "measured", "memory", "reserved", "shared", "ranks_per_node", "matrix",
-        "vector", "bandwidth", "kernel_seconds", "efficiency", "links", "price"}
+_TOP = ("name", "target", "measured", "memory", "reserved", "shared", "ranks_per_node", "matrix",
+        "vector", "bandwidth", "kernel_seconds", "efficiency", "links", "price")
 _OPTIONAL = {"shared", "price"}
 _EFFICIENCY = ("matrix", "attention", "vector", "bandwidth")
 _RESERVED = ("context", "workspace", "communicator")
@@ -121,10 +121,10 @@ class _Reader:
         for key in value:
             if key not in needed and key not in optional:
                 self.fail(where, f"one of {', '.join(sorted({*needed, *optional}))}", key)
-        for key in needed:
-            if key not in value:
-                raise ProfileError(f"{self.path}: {where}: expected the key {key}, which is not "
-                                   "there")
+        if lacking := [key for key in needed if key not in value]:
+            some = (f"the key {lacking[0]}, which is" if len(lacking) == 1 else
+                    f"the keys {', '.join(lacking)}, which are")
+            raise ProfileError(f"{self.path}: {where}: expected {some} not there")
         return value
 
     def number(self, where, value, least=0.0, most=float("inf")):
@@ -159,7 +159,7 @@ class _Reader:
                     self.number(f"{where}.efficiency", value["efficiency"], most=1))
 
     def profile(self, data):
-        self.keys("profile", data, _TOP - _OPTIONAL, _OPTIONAL)
+        self.keys("profile", data, [key for key in _TOP if key not in _OPTIONAL], _OPTIONAL)
         reserved = self.keys("reserved", data["reserved"], (), _RESERVED)
         matrix = self.keys("matrix", data["matrix"], (), _TYPES)
         efficiency = self.keys("efficiency", data["efficiency"], _EFFICIENCY)
@@ -191,15 +191,15 @@ class _Reader:
 
 def read(name):
     """The profile of that name, or in that file."""
-    path = _FOLDER / f"{name}.json"
-    if name not in known():
-        path = pathlib.Path(name)
-        if not path.is_file():
-            found = (f"no such file: '{name}'" if path.suffix or len(path.parts) > 1
-                     else f"got '{name}'")
-            raise ProfileError(
-                f"for --gpu: expected one of {', '.join(known())} or a file with a profile, "
-                f"{found}; tp-plan --measure FILE.json makes one of this machine", code=2)
+    path = pathlib.Path(name)
+    if name in known() or (name.lower() in known() and not path.is_file()):
+        path = _FOLDER / f"{name.lower()}.json"
+    elif not path.is_file():
+        found = (f"no such file: '{name}'" if path.suffix or len(path.parts) > 1
+                 else f"got '{name}'")
+        raise ProfileError(
+            f"for --gpu: expected one of {', '.join(known())} or a file with a profile, "
+            f"{found}; tp-plan --measure FILE.json makes one of this machine", code=2)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:

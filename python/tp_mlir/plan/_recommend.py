@@ -4,12 +4,13 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 The cheapest is the one of the fewest ranks (for a rate asked for: of all replicas together) that
-holds the model and meets the latency asked for, of equals the fastest. Tensor parallelism should stop where a rank more no longer pays: at the
-node's end, where collectives take most of the time, where KV heads are copied rather than cut.
+holds the model and meets the latency asked for, of equals the fastest. Tensor parallelism should
+stop where a rank more no longer pays: at the node's end, where collectives take most of the time,
+where KV heads are copied rather than cut.
 """
 
-from . import _figures
-from ._units import bytes_text, count_text, part_text, price_text, seconds_text
+from . import _figures, _link
+from .._units import bytes_text, count_text, part_text, price_text, seconds_text
 
 # Twice the ranks should give at least so much more speed.
 _WORTH = 1.3
@@ -34,12 +35,20 @@ def _what(workload):
     return {"serve": "a token", "train": "a step", "run": "a run"}[workload.kind]
 
 
-def choose(rows, workload, latency=None):
+def choose(rows, latency=None):
     """The row to take; None if none fits and meets the latency (seconds)."""
     fitting = [row for row in rows if row.get("fits")]
     if latency is not None:
         fitting = [row for row in fitting if _figures.latency(row) <= latency]
     return _best(fitting) if fitting else None
+
+
+def mark(rows, latency=None):
+    """Adds to each row with figures whether it is the one to take."""
+    chosen = choose(rows, latency)
+    for row in rows:
+        if "memory" in row:
+            row["recommended"] = row is chosen
 
 
 def _faster(row, chosen):
@@ -91,15 +100,16 @@ def _nothing_fits(rows, workload, profile, latency, divided):
 def _service(chosen, rate):
     """What serves a rate: replicas, their users, and what it costs."""
     many = chosen["replicas"] > 1
-    text = (f"Take {chosen['replicas']} replica{'s' if many else ''} of {_name(chosen)}, "
-            f"{chosen['devices']} device{'s' if chosen['devices'] > 1 else ''}, for "
+    text = (f"Take {chosen['replicas']:,} replica{'s' if many else ''} of {_name(chosen)}, "
+            f"{chosen['devices']:,} device{'s' if chosen['devices'] > 1 else ''}, for "
             f"{count_text(rate)} tokens/s: {'each gives' if many else 'it gives'} "
             f"{count_text(chosen['tokens_per_second'])}")
     if "users" in chosen:
-        text += (f" to {chosen['users']} user{'s' if chosen['users'] > 1 else ''} at once, a token "
+        text += (f" to {chosen['users']:,} user{'s' if chosen['users'] > 1 else ''} at once, a token "
                  f"in {seconds_text(_figures.latency(chosen))}")
     if "service_price_per_hour" in chosen:
-        text += f", and all cost {price_text(chosen['service_price_per_hour'])} an hour"
+        text += (f", and all cost {price_text(chosen['service_price_per_hour'])} an hour, "
+                 f"{price_text(chosen['price_per_million_tokens'])} for a million tokens")
     return f"{text} ({_memory(chosen)} a rank)."
 
 
@@ -109,60 +119,75 @@ def sentence(rows, workload, profile, latency=None, rate=None, divided=()):
     Args:
         divided: rows of candidates that fit if the optimizer is divided over dp.
     """
-    chosen = choose(rows, workload, latency)
+    chosen = choose(rows, latency)
     if chosen is None:
         return _nothing_fits(rows, workload, profile, latency, divided)
     if rate is not None:
         return _service(chosen, rate)
     meets = (f" and meet {seconds_text(latency)} for {_what(workload)} "
              f"({seconds_text(_figures.latency(chosen))})") if latency is not None else ""
-    reason = f"the fewest ranks that hold it ({_memory(chosen)} a rank){meets}"
+    reason = f"the fewest ranks tried that hold it ({_memory(chosen)} a rank){meets}"
     if chosen["ranks"] == 1:
         reason = f"it fits on one ({_memory(chosen)}){meets}"
-    if chosen["nodes"] > 1 and chosen["degree"] > profile.ranks_per_node:
+    if chosen["degree"] > profile.ranks_per_node:
         reason += ("; its groups leave the node, where pipeline parallelism, which tp-mlir does "
                    "not have, would serve better")
     return f"Take {_name(chosen)} on {profile.name}: {reason}{_beyond(rows, chosen)}."
 
 
 def _doublings(rows):
-    """Pairs of rows of one plan, of which the second has twice the ranks."""
+    """Pairs of rows of one plan, of which the first fits and the second has twice the degree."""
     sized = [row for row in rows if "times" in row]
     for row in sized:
         for other in sized:
-            if (other["plan"] == row["plan"] and other["ranks"] == 2 * row["ranks"] and
+            if (row["fits"] and other["plan"] == row["plan"] and
+                    other["degree"] == 2 * row["degree"] and
                     other.get("users") == row.get("users")):
                 yield row, other
 
 
-def _stops(rows, profile):
+def _leaves(row, profile):
+    """Whether groups of tensor parallelism lie on several nodes."""
+    return _link.span("tp", row["mesh"], profile.ranks_per_node).leaves
+
+
+def _instead(workload, rate):
+    """What gives more throughput than a higher degree."""
+    if workload.kind == "train":
+        return f"more data-parallel groups (--dp above {workload.data})"
+    if workload.kind == "serve":
+        return "more replicas" if rate is not None else "several replicas (--rate counts them)"
+    return "several copies of the program"
+
+
+def _stops(rows, workload, profile, rate):
     """Where tensor parallelism stops paying, plan by plan, with what to do instead."""
     told = set()
     if profile.shared:
         # Its ranks are parts of one device: there is nothing to gain but the overlap.
         return
-    for row, other in sorted(_doublings(rows), key=lambda pair: pair[0]["ranks"]):
-        if row["plan"] in told or row["degree"] == other["degree"]:
+    for row, other in sorted(_doublings(rows), key=lambda pair: pair[0]["degree"]):
+        if row["plan"] in told or row["plan"] == "replicated":
             continue
         gain = _figures.latency(row) / _figures.latency(other)
-        part = _figures.communication_part(other)
-        leaves = other["nodes"] > row["nodes"]
+        part = _figures.tensor_part(other)
+        leaves = _leaves(other, profile) and not _leaves(row, profile)
         if gain >= _WORTH and part <= _MOST_COMMUNICATION and not leaves:
             continue
         told.add(row["plan"])
-        where = " and the groups leave the node" if leaves else ""
-        speed = (f"only {gain:.2f}x as fast as" if gain > 1.005 else "no faster than" if gain > 0.995
-                 else f"slower ({gain:.2f}x) than")
+        where = " and its groups leave the node" if leaves else ""
+        speed = (f"{'only ' if gain < _WORTH else ''}{gain:.2f}x as fast as" if gain > 1.005 else
+                 "no faster than" if gain > 0.995 else f"slower ({gain:.2f}x) than")
         yield (f"Tensor parallelism of {row['plan']} stops paying at tp={row['degree']}: "
-               f"tp={other['degree']} is {speed} tp={row['degree']}; collectives take "
-               f"{100 * part:.0f} % of its time{where}. For more throughput run several of them "
-               "(data parallelism); for more memory cut the layers over nodes (pipeline "
+               f"tp={other['degree']} is {speed} tp={row['degree']}; its collectives take "
+               f"{100 * part:.0f} % of the time{where}. For more throughput use "
+               f"{_instead(workload, rate)}; for more memory cut the layers over nodes (pipeline "
                "parallelism, which tp-mlir does not have).")
 
 
 def _long_contexts(rows, workload):
     """Where the cache, and not the weights, is what does not fit."""
-    sized = [row for row in rows if "memory" in row]
+    sized = [row for row in rows if "memory" in row and row["plan"] != "replicated"]
     if workload.kind != "serve" or not sized:
         return
     largest = max(sized, key=lambda row: row["degree"])
@@ -180,11 +205,11 @@ def _long_contexts(rows, workload):
                "which tp-mlir does not have.")
 
 
-def notes(rows, workload, profile, divided=()):
+def notes(rows, workload, profile, divided=(), rate=None):
     """What else the figures say."""
     for row in divided:
         yield f"{_name(row)} fits with --shard-optimizer dp: {_memory(row)} a rank."
-    yield from _stops(rows, profile)
+    yield from _stops(rows, workload, profile, rate)
     yield from _long_contexts(rows, workload)
     for row in rows:
         excess = row.get("excess", {})

@@ -7,9 +7,10 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import csv
 import io
 import json
+import re
 
 from . import _figures
-from ._units import bytes_text, count_text, part_text, price_text, seconds_text
+from .._units import bytes_text, count_text, part_text, price_text, seconds_text
 
 KINDS = {"parameters": "parameters", "kv_cache": "KV cache", "gradients": "gradients",
           "moments": "moments and masters", "kept_values": "kept values",
@@ -49,10 +50,12 @@ def _columns(rows):
     columns.append(("comm.", lambda row: f"{_figures.communication_part(row):.0%}"))
     for key, title, text in _OPTIONAL:
         if any(key in row for row in sized):
-            columns.append((title, lambda row, key=key, text=text: text(row.get(key, 0))))
+            columns.append((title, lambda row, key=key, text=text: (
+                text(row[key]) if key in row else "-")))
     price = "service_price_per_hour" if any("replicas" in row for row in sized) else "price_per_hour"
     if any(price in row for row in sized):
-        columns.append(("price of an hour", lambda row: price_text(row[price])))
+        columns.append(("price of an hour", lambda row: (
+            price_text(row[price]) if price in row else "-")))
     return columns
 
 
@@ -73,11 +76,21 @@ def memory(report):
               bytes_text(row["total_bytes"])] for row in rows])
 
 
+def collectives_title(report):
+    """What the collectives are of: a step serves all users of a replica together."""
+    users = {row["users"] for row in report["rows"] if "users" in row}
+    if not users or users == {1}:
+        return f"collectives of {report['unit']}"
+    many = f"all {users.pop():,} users" if len(users) == 1 else "all users of a replica"
+    return f"collectives of a step that gives {many} a token"
+
+
 def collectives(report):
     """What is communicated: a list of titles, and of each kind, axis and link of a row."""
-    return (["mesh", "plan", "collective", "axis", "link", "calls", "bytes", "sent by a rank"],
-            [[row["mesh"], row["plan"], one["kind"], one["axis"], one["link"],
-              str(one["count"]), bytes_text(one["bytes"]), bytes_text(one["traffic"])]
+    return (["mesh", "plan", "collective", "axis", "link", "calls", "bytes", "sent by a rank",
+             "time"],
+            [[row["mesh"], row["plan"], one["kind"], one["axis"], one["link"], str(one["count"]),
+              bytes_text(one["bytes"]), bytes_text(one["traffic"]), seconds_text(one["seconds"])]
              for row in report["rows"] for one in row.get("collectives", ())])
 
 
@@ -100,9 +113,15 @@ def checks(report):
             list(map(text, report["checks"])))
 
 
-def refusals(report):
-    return [f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in report["rows"]
-            if "refusal" in row]
+def refusals(rows):
+    """Why candidates have no figures; where one reason differs by the degree alone, it is said once."""
+    alike = {}
+    for row in rows:
+        if "refusal" in row:
+            reason = re.sub(rf"\b{row['degree']}\b", "N", row["refusal"])
+            alike.setdefault((row["plan"], reason), []).append(row)
+    return [f"{', '.join(row['mesh'] for row in some)} with {some[0]['plan']}: {some[0]['refusal']}"
+            for some in alike.values()]
 
 
 def as_text(report):
@@ -110,11 +129,11 @@ def as_text(report):
     if any("memory" in row for row in report["rows"]):
         lines += [*_aligned(*cells(report)), "", "memory of a rank:", *_aligned(*memory(report))]
     if any(row.get("collectives") for row in report["rows"]):
-        lines += ["", f"collectives of {report['unit']}:", *_aligned(*collectives(report))]
+        lines += ["", f"{collectives_title(report)}:", *_aligned(*collectives(report))]
     if report["checks"]:
         lines += ["", "held against this machine:", *_aligned(*checks(report))]
-    if refusals(report):
-        lines += ["", "what does not fit the model:", *refusals(report)]
+    if refused := refusals(report["rows"]):
+        lines += ["", "what cannot be compiled:", *refused]
     lines += ["", *report["notes"]] if report["notes"] else []
     return "\n".join([*lines, "", report["recommendation"]]) + "\n"
 
@@ -125,8 +144,8 @@ def as_json(report):
 
 def as_csv(report):
     """Plain numbers: bytes and seconds, a line for each candidate."""
-    keys = ["plan", "degree", "mesh", "ranks", "nodes", "users", "fits", "total_bytes",
-            "device_bytes", "tokens_per_second", "longest_context", "most_users", "most_sequences",
+    keys = ["plan", "degree", "mesh", "ranks", "nodes", "users", "fits", "recommended",
+            "total_bytes", "device_bytes", "tokens_per_second", "longest_context", "most_users", "most_sequences",
             "of_peak", "replicas", "devices", "price_per_hour", "service_price_per_hour",
             "price_per_million_tokens", "price_per_million_prompt_tokens"]
     kinds = [kind for kind in KINDS if any(

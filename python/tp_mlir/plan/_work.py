@@ -11,9 +11,10 @@ import concurrent.futures
 import dataclasses
 import json
 import os
+import re
 
 from .. import _tools
-from .._errors import InputError
+from .._errors import InputError, UsageError
 
 # The most tokens of a step, tp-compile's default.
 CHUNK = 512
@@ -110,15 +111,32 @@ def _arguments(model, workload, plan, degree, target):
 
 
 def _errors(text):
-    """The errors among what a compiler printed, without its progress and its notes."""
+    """The errors among what a compiler printed, without its progress and its notes, in the words of
+    tp-plan, whose --users are --rows."""
     lines = [line.split("error: ", 1)[1] for line in text.splitlines() if "error: " in line]
-    return "; ".join(lines) or text.strip()
+    return re.sub(r"--rows\b", "--users", "; ".join(lines) or text.strip())
+
+
+_QUANTISED = ("; weights of 4 and 8 bits are those of a checkpoint whose config.json has a "
+              "quantization_config, as tp-quantize makes them")
+
+
+def _of_our_options(error):
+    """tp-compile's refusal of an option, as one of the option of tp-plan that it comes from."""
+    found = re.fullmatch(r"(?:tp-compile: )?for the --([\w-]+) option: (.*)", str(error), re.DOTALL)
+    if not found or found[1] == "target":
+        return error
+    # 8 and 4 are no part of a type that is read.
+    more = _QUANTISED if found[1] == "dtype" and re.search("got '.*[48].*'", found[2]) else ""
+    return UsageError("tp-plan", 2, f"for --{found[1]}: {found[2]}{more}")
 
 
 def compile_one(model, workload, plan, degree, target):
     """The Candidate. A degree that does not fit the model is one with a refusal."""
     try:
         printed = _tools.run("tp-compile", _arguments(model, workload, plan, degree, target))
+    except UsageError as error:
+        raise _of_our_options(error) from error
     except InputError as error:
         return Candidate(plan, degree, workload.mesh(degree), refusal=_errors(str(error)))
     return Candidate(plan, degree, workload.mesh(degree), json.loads(printed))

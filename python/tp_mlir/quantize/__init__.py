@@ -7,7 +7,6 @@ Rounds the matrices of a model's layers to nearest and writes them as compressed
 them, which vLLM and transformers read too. Weights are read and written some rows at a time.
 """
 
-import argparse
 import contextlib
 import fnmatch
 import json
@@ -21,8 +20,8 @@ import time
 
 import numpy
 
-from .. import _checkpoint, _signals, _version
-from .._errors import exit_code
+from .. import _checkpoint, _command_line, _signals, _version
+from .._errors import exit_code, text_of
 from ._files import Reader, Writer
 from ._formats import FORMATS, sizes
 
@@ -39,7 +38,7 @@ _TURNED = ("gpt2", "openai-gpt")
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
+    parser = _command_line.Parser(
         prog="tp-quantize", description="Round a checkpoint's weights to a quantised format.")
     _version.add(parser)
     parser.add_argument("model", metavar="DIR", type=pathlib.Path,
@@ -280,7 +279,7 @@ def main(arguments=None):
         with _signals.sigterm_raises(signal.SIGHUP), contextlib.ExitStack() as stack:
             _carry_out(args, stack)
     except (ValueError, OSError, RuntimeError) as error:
-        print(f"tp-quantize: {error}", file=sys.stderr)
+        print(f"tp-quantize: {text_of(error)}", file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt as interrupt:
         return _signals.exit_code(interrupt)

@@ -144,8 +144,8 @@ def _keeper(server):
     return router
 
 
-def _finish(app, server):
-    """Adds what all paths go through, the outermost last."""
+def _finish(app, server, routes):
+    """Adds what all paths go through, the outermost last. `routes`: of all paths."""
     settings = server.settings
 
     @app.exception_handler(RequestValidationError)
@@ -167,7 +167,7 @@ def _finish(app, server):
     app.add_middleware(_limits.Admission, keys=settings.api_keys,
                        rate=_limits.RateLimit(settings.requests_per_minute), refuse=_refused,
                        open_paths=_OPEN)
-    app.add_middleware(Counted, requests=server.metrics.requests)
+    app.add_middleware(Counted, requests=server.metrics.requests, routes=routes)
     app.add_middleware(Access, form=settings.access_log)
 
 
@@ -187,11 +187,12 @@ def create_app(engine, tokenizer, settings):
     server = _Server(engine, tokenizer, settings)
     app = fastapi.FastAPI(title="tp-serve", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.places = server.places
-    listed = {}
+    listed, routes = {}, []
     is_encoder = isinstance(engine, Encoder)
     answers = _embeddings.router(server) if is_encoder else _generation(server)
     for router in (answers, _text(server), _keeper(server)):
         app.include_router(router)
+        routes += router.routes
         for route in router.routes:
             listed[route.path] = sorted(route.methods)
 
@@ -203,5 +204,5 @@ def create_app(engine, tokenizer, settings):
                                             bool(settings.api_keys)))
         return {"server": "tp-serve", "model": settings.model, "paths": listed}
 
-    _finish(app, server)
+    _finish(app, server, [*routes, *app.routes])
     return app

@@ -15,23 +15,24 @@ _STYLE = """
 max-width:48rem;margin:1.5rem auto;padding:0 1rem;overflow-wrap:anywhere}h1{font-size:1.3rem}h2{
 font-size:1.05rem;margin-top:2rem}table{border-collapse:collapse;width:100%}td{padding:.2rem .6rem
 .2rem 0;border-bottom:1px solid #8884;vertical-align:top}pre{background:#8882;padding:.8rem;
-white-space:pre-wrap}code,pre{font-family:ui-monospace,monospace;font-size:13px}td:first-child{
-white-space:nowrap}
+white-space:pre-wrap}code,pre{font-family:ui-monospace,monospace;font-size:13px}
+td:nth-child(-n+2){white-space:nowrap}
 @media(max-width:40rem){tr{display:flex;flex-wrap:wrap;border-bottom:1px solid #8884;padding:.3rem 0}
 td{border:0}td:nth-child(3){width:100%}}
 """
 
+# What each path answers, in the order of the page.
 _ABOUT = {
-    "/v1/chat/completions": "an answer to a conversation, as of OpenAI",
-    "/v1/completions": "what follows a text, as of OpenAI",
-    "/v1/embeddings": "vectors of texts, as of OpenAI",
-    "/v1/models": "the model that is served",
-    "/v1/models/{model:path}": "the same, by name",
+    "/v1/chat/completions": "an answer to a conversation, as OpenAI's",
+    "/v1/completions": "what follows a text, as OpenAI's",
+    "/v1/embeddings": "vectors of texts, as OpenAI's",
+    "/v1/models": "a list of the model that is served",
+    "/v1/models/{model:path}": "the model of that name",
     "/tokenize": "ids of a text or a conversation",
     "/detokenize": "the text of ids",
     "/tokenizer_info": "special tokens and the chat template",
     "/health": "whether the engine runs",
-    "/ping": "the same",
+    "/ping": "what /health answers, for load balancers",
     "/metrics": "figures for Prometheus",
 }
 
@@ -62,10 +63,12 @@ def page(address, described, listed, has_keys):
         has_keys: whether requests need an API key.
     """
     model = html.escape(described["id"])
+    # Paths that are not in _ABOUT come last.
+    paths = sorted(listed, key=lambda path: [*_ABOUT, path].index(path))
     rows = "".join(
-        f"<tr><td><code>{' '.join(methods)}</code></td>"
+        f"<tr><td><code>{' '.join(listed[path])}</code></td>"
         f"<td><code>{html.escape(path.replace(':path', ''))}</code></td>"
-        f"<td>{_ABOUT.get(path, '')}</td></tr>" for path, methods in listed.items())
+        f"<td>{_ABOUT.get(path, '')}</td></tr>" for path in paths)
     example = html.escape(_example(address, described["id"], listed, has_keys))
     return (f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta name="viewport" '
             f'content="width=device-width"><title>{model} on tp-serve</title>'

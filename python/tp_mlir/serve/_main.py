@@ -9,12 +9,13 @@ import json
 import pathlib
 import sys
 
-from .. import _encoder, _engine_options, _signals, _version
-from .._errors import exit_code
+from .. import _command_line, _encoder, _engine_options, _signals, _version
+from .._errors import exit_code, text_of
 from .._numbers import integer, number
+from .._session import is_launched
 from ..text import Tokenizer, find_format
 from ._fields import NOT_VARIABLES
-from ._run import serve
+from ._run import check_address, serve
 from ._settings import KEY_VARIABLE, Settings, api_keys
 
 
@@ -29,7 +30,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
+    parser = _command_line.Parser(
         prog="tp-serve", description="Serve a model by OpenAI's HTTP interface.",
         formatter_class=_Help)
     _version.add(parser)
@@ -99,15 +100,20 @@ def main(open_engine, arguments=None):
             find_format(tokenizer.template, args.tool_format)
         for note in tokenizer.notes:
             print(f"tp-serve: {note}", file=sys.stderr)
+        # Of ranks on several hosts, the first alone has the address.
+        if not is_launched():
+            check_address(settings.host, settings.port)
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
         with _signals.sigterm_raises():
             task = args.task or ("embed" if _encoder.is_encoder(args.model) else "generate")
             opened = _encoder.Encoder if task == "embed" else open_engine
             model = opened(args.model, **options)
+        if model.about:
+            print(f"tp-serve: {model.about}", file=sys.stderr, flush=True)
         _engine_options.say_notes("tp-serve", model)
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"tp-serve: {error}", file=sys.stderr)
+        print(f"tp-serve: {text_of(error)}", file=sys.stderr)
         failure = error
     except KeyboardInterrupt as interrupt:
         # While it was opened; a server drains then.

@@ -9,6 +9,7 @@ it show this server too.
 
 import prometheus_client
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from starlette.routing import Match
 
 _SECONDS = (.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 50, 100)
 _TOKENS = tuple(2**i for i in range(18))
@@ -121,8 +122,15 @@ class Metrics:
 class Counted:
     """Counts requests by path and status; a path that is none of the server's is "other"."""
 
-    def __init__(self, app, requests):
-        self._app, self._requests = app, requests
+    def __init__(self, app, requests, routes):
+        self._app, self._requests, self._routes = app, requests, routes
+
+    def _path(self, scope):
+        """The path as it was declared, of a request that was refused before it was routed, too."""
+        if "route" in scope:
+            return getattr(scope["route"], "path", "other")
+        return next((route.path for route in self._routes if hasattr(route, "path") and
+                     route.matches(scope)[0] is not Match.NONE), "other")
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -138,5 +146,4 @@ class Counted:
         try:
             await self._app(scope, receive, seen)
         finally:
-            path = getattr(scope.get("route"), "path", "other")
-            self._requests.labels(path, str(status)).inc()
+            self._requests.labels(self._path(scope), str(status)).inc()

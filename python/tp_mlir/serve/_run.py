@@ -89,15 +89,34 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def _listen(host, port):
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def _family(host):
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _refused(host, port, error):
+    why = (error.strerror or str(error)).partition(" (while")[0]
+    return OSError(f"cannot listen at {host}, port {port}: {why}")
+
+
+def check_address(host, port):
+    """Raises OSError if nobody could listen there now: said before a model is opened, which may take
+    minutes."""
     try:
-        made = socket.create_server((host, port), family=family, backlog=1024)
+        with socket.socket(_family(host)) as made:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind((host, port))
+    except OSError as error:
+        raise _refused(host, port, error) from error
+
+
+def _listen(host, port):
+    try:
+        made = socket.create_server((host, port), family=_family(host), backlog=1024)
         # Those that it accepts have it too.
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * UNREAD_SECONDS))
         return made
     except OSError as error:
-        raise OSError(f"cannot listen at {host}, port {port}: {error}") from error
+        raise _refused(host, port, error) from error
 
 
 def serve(engine, tokenizer, settings):
