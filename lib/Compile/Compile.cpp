@@ -316,7 +316,7 @@ LogicalResult Compilation::run() {
     if (isBefore(stage) && !isRead)
       continue;
     if (failed(takeLedger(stage)) || (ledger && stage == Stage::Schedule &&
-                                      failed(addSchedule(*module, *ledger))))
+                                      failed(addSchedule(*module, *options.stages.target, *ledger))))
       return failure();
     if (isExplainedAfter(stage)) {
       printLedger(*ledger, options);

@@ -144,6 +144,11 @@ TEST(Run, ErrorOfOneRankEndsAll) {
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.err,
             "tp-run: error: rank 1: gemm 99 is not in the manifest\n");
+  // In the middle of a collective.
+  result = f.run(f.weights() + " --entry fail-beside");
+  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.err,
+            "tp-run: error: rank 1: gemm 99 is not in the manifest\n");
 }
 
 TEST(Run, StalledRankIsNamed) {

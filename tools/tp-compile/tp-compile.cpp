@@ -55,6 +55,9 @@ struct CommandLine {
       cl::desc("What the derivative of layers computes again (selective)"),
       cl::init(tp::Recompute::Selective), tp::getRecomputeValues(),
       cl::cat(category)};
+  cl::opt<tp::Overlap> overlap{
+      "overlap", cl::desc("What runs beside collectives (auto)"),
+      cl::init(tp::Overlap::Auto), tp::getOverlapValues(), cl::cat(category)};
   std::string targetSyntax = tp::getTargetSyntax();
   cl::opt<std::string> target{"target", cl::desc("What to make code for (cpu)"),
                               cl::value_desc(targetSyntax), cl::init("cpu"),
@@ -111,6 +114,7 @@ int CommandLine::read(tp::CompileOptions &options) {
   options.stages.plan = plan;
   options.stages.allowPadding = allowPadding;
   options.stages.recompute = recompute;
+  options.stages.overlap = overlap;
   llvm::SmallVector<tp::MeshTextAxis> axes;
   if (mesh.getNumOccurrences() > 0)
     if (std::string problem = tp::parseMeshText(mesh, axes); !problem.empty())

@@ -507,7 +507,7 @@ Expected<std::vector<std::string>> NetChannel::resultOf(uint64_t mine) {
 /// All ranks have come to the same exchange of values.
 Status NetChannel::arrive() {
   std::vector<int64_t> late;
-  auto result = everyone.arrive(rank(), size(),
+  auto result = everyone.meet(rank(), size(),
                                 {.oneProcess = false,
                                  .crowded = crowded,
                                  .timeout = timeout(),
