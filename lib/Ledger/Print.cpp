@@ -127,13 +127,12 @@ static void printOverlap(const CallOverlap &overlap,
   if (!overlap.isStarted)
     stream << "       at once: " << overlap.reason << "\n";
   else if (overlap.kernels == 0)
-    stream << "       beside: nothing, its result is needed next\n";
+    stream << "       beside: nothing\n";
   else
-    stream << formatv("       beside: {0} {1}, {2}, {3} read and written\n",
-                      overlap.kernels,
-                      overlap.kernels == 1 ? "kernel" : "kernels",
-                      tprt::formatFlops(overlap.flops),
-                      tprt::formatBytes(overlap.bytes));
+    stream << formatv(
+        "       beside: {0} {1}, {2}, {3} read and written\n", overlap.kernels,
+        overlap.kernels == 1 ? "kernel" : "kernels",
+        tprt::formatFlops(overlap.flops), tprt::formatBytes(overlap.bytes));
 }
 
 static void printOverlap(const CallOverlap &overlap,

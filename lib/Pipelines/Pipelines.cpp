@@ -230,9 +230,9 @@ void tp::registerPipelines() {
     PassPipelineRegistration<StagePipelineOptions>(
         "tp-" + name + "-pipeline", "the " + name + " stage",
         [stage](OpPassManager &manager, const StagePipelineOptions &given) {
-          StageOptions options{given.mesh,      given.plan,
+          StageOptions options{given.mesh,         given.plan,
                                given.allowPadding, given.recompute,
-                               given.overlap,   given.target};
+                               given.overlap,      given.target};
           buildStage(manager, stage, options);
         });
   }

@@ -251,12 +251,14 @@ static LogicalResult addWork(func::FuncOp function,
 
 /// What runs between the start of `op` and its await.
 static FailureOr<CallOverlap> readOverlap(CollectiveOpInterface op,
-                                          const TargetTraits &traits) {
+                                          const TargetTraits &traits,
+                                          Overlap choice) {
   CallOverlap overlap;
   AwaitOp await = getAwait(op);
   if (!await) {
     overlap.reason =
-        getCallBytes(op) < traits.leastStartedBytes
+        choice == Overlap::Off ? "--overlap is off"
+        : getCallBytes(op) < traits.leastStartedBytes
             ? "fewer than " + tprt::formatBytes(traits.leastStartedBytes)
             : "too little stands between it and what needs its result";
     return overlap;
@@ -285,7 +287,7 @@ static FailureOr<CallOverlap> readOverlap(CollectiveOpInterface op,
 
 /// Says of each line of the ledger what its call stands beside.
 static LogicalResult addOverlaps(func::FuncOp function,
-                                 const TargetTraits &traits,
+                                 const TargetTraits &traits, Overlap choice,
                                  LedgerReport &report) {
   WalkResult walk = function.walk([&](CollectiveOpInterface op) {
     LedgerAttr entry = op.getLedgerEntry();
@@ -295,7 +297,7 @@ static LogicalResult addOverlaps(func::FuncOp function,
     });
     if (line == report.lines.end())
       return WalkResult::advance();
-    FailureOr<CallOverlap> overlap = readOverlap(op, traits);
+    FailureOr<CallOverlap> overlap = readOverlap(op, traits, choice);
     if (failed(overlap))
       return WalkResult::interrupt();
     line->overlap = std::move(*overlap);
@@ -316,7 +318,7 @@ static bool hasSizes(func::FuncOp function) {
 }
 
 LogicalResult tp::addSchedule(ModuleOp module, const Target &target,
-                              LedgerReport &report) {
+                              Overlap overlap, LedgerReport &report) {
   MemoryPlan held;
   held.parameters = getHeldParameterBytes(module);
   held.states = getStateBytes(module);
@@ -336,7 +338,7 @@ LogicalResult tp::addSchedule(ModuleOp module, const Target &target,
     plan.communication = bytes(commBytesAttrName);
     totals.memory = plan;
     if (failed(addWork(function, totals.work)) ||
-        failed(addOverlaps(function, target.getTraits(), report)))
+        failed(addOverlaps(function, target.getTraits(), overlap, report)))
       return failure();
   }
   return success();

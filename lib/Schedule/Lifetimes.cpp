@@ -34,8 +34,7 @@ unsigned tp::getLastUse(Value value, Block &block, const Numbers &number,
   for (Operation *user : value.getUsers()) {
     Operation *top = block.findAncestorOpInBlock(*user);
     last = std::max(last, number.lookup(top));
-    if (AwaitOp await = getAwait(user);
-        await && user != inPlace && user == top)
+    if (AwaitOp await = getAwait(user); await && user != inPlace && user == top)
       last = std::max(last, number.lookup(await));
     if (isView(user))
       last = getLastUse(user->getResult(0), block, number, last, inPlace);

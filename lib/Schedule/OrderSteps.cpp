@@ -56,9 +56,7 @@ public:
     for (Operation &op : block)
       ops.push_back(&op);
   }
-  void restore() {
-    moveBefore(ArrayRef(ops).drop_back(), ops.back());
-  }
+  void restore() { moveBefore(ArrayRef(ops).drop_back(), ops.back()); }
 
 private:
   SmallVector<Operation *> ops;
@@ -93,8 +91,7 @@ private:
   /// does. Returns how many.
   unsigned fill(Operation *collective) {
     SmallVector<Operation *> views;
-    Operation *reader =
-        findFirstReader(collective->getResult(0), block, views);
+    Operation *reader = findFirstReader(collective->getResult(0), block, views);
     if (!reader || reader == block.getTerminator())
       return 0;
     SmallVector<Operation *> products = findFree(collective, reader);
@@ -137,9 +134,8 @@ private:
     for (Operation *product : products)
       addNeeded(product, reader, needed);
     SmallVector<Operation *> ops = needed.takeVector();
-    llvm::sort(ops, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     Order before(block);
     moveBefore(ops, reader);
     if (getPeakBytes(block) <= most)
@@ -173,8 +169,7 @@ private:
   /// first come first.
   void sink(Operation *collective) {
     SmallVector<Operation *> views;
-    Operation *reader =
-        findFirstReader(collective->getResult(0), block, views);
+    Operation *reader = findFirstReader(collective->getResult(0), block, views);
     if (!reader || reader == block.getTerminator() || readsState(collective))
       return;
     Order before(block);

@@ -294,8 +294,7 @@ private:
 
   /// One place from the first operand that is made until nothing of the join is
   /// read any more.
-  void planJoin(JoinOp join, unsigned now,
-                Numbers &number,
+  void planJoin(JoinOp join, unsigned now, Numbers &number,
                 SmallVector<Item> &items,
                 llvm::DenseMap<Value, unsigned> &itemOf) {
     unsigned begin = now;
@@ -333,8 +332,7 @@ private:
                     ArrayAttr::get(repeat->getContext(), buffers));
   }
 
-  void planRepeat(RepeatOp repeat, unsigned now,
-                  Numbers &number,
+  void planRepeat(RepeatOp repeat, unsigned now, Numbers &number,
                   SmallVector<Item> &items,
                   llvm::DenseMap<Value, unsigned> &itemOf) {
     Sizes inside = plan(*repeat.getBodyBlock());

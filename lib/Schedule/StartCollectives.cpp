@@ -101,8 +101,7 @@ struct StartCollectivesPass
     if (leastBytes == 0)
       return true;
     SmallVector<Operation *> views;
-    Operation *reader =
-        findFirstReader(collective->getResult(0), block, views);
+    Operation *reader = findFirstReader(collective->getResult(0), block, views);
     return reader &&
            getCallBytes(cast<CollectiveOpInterface>(collective)) >=
                leastBytes &&

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whoever comes first runs the next call: the thread, or the step that waits
-// for it. A call that is awaited at once costs no change of threads.
+// The next call is run by whichever comes first, the thread or the step that
+// waits for it. A call that is awaited at once costs no change of threads.
 //
 //===----------------------------------------------------------------------===//
 

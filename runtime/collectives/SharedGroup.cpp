@@ -75,7 +75,7 @@ private:
   struct Started {
     const Collective *entry;
     CallSite site;
-    void *output;    ///< null where the result needs no copy
+    void *output; ///< null where the result needs no copy
     int64_t outBytes;
   };
   std::optional<Started> started;
@@ -134,7 +134,7 @@ Status SharedGroup::pass() {
                         }));
 }
 
-/// What a call does from its arrival at the first barrier on.
+/// Does the rest of a call that has arrived at its first barrier.
 Status SharedGroup::share(const Collective &entry, CallSite site) {
   TPRT_TRY(pass());
   for (size_t i = 0; i < members.size(); ++i) {

@@ -56,9 +56,8 @@ int32_t HostFunctions::wait(tprt_rank *rank, int32_t id, int64_t layer) {
   HostRank &own = host(rank);
   if (!own.isAsynchronous(id))
     return 0;
-  int32_t result = own.traced(Timeline::Kind::Wait, id, layer, [&] {
-    return own.finishCollective(id, layer);
-  });
+  int32_t result = own.traced(Timeline::Kind::Wait, id, layer,
+                              [&] { return own.finishCollective(id, layer); });
   if (own.timeline.enabled())
     own.timeline.add({Timeline::Kind::Collective, id, layer,
                       own.startTimes[size_t(id)], Timeline::Clock::now()});

@@ -81,7 +81,7 @@ TEST(Progress, CallsGoOnBesideTheStep) {
   EXPECT_TRUE(awaited);
 }
 
-/// What is not finished is run all the same, and its error is forgotten.
+/// A call that is not finished is run all the same, and its error is forgotten.
 TEST(Progress, DrainedCallsLeaveNothing) {
   std::atomic<int> runs = 0;
   Progress progress;

@@ -63,8 +63,8 @@ inline json mlpManifest(int64_t ranks) {
   y["name"] = "y";
   y["shape"] = y["local_shape"] = {kRows, kOut};
   json entries = json::array();
-  for (const char *name : {"mlp", "fail", "stall", "mismatch", "differ",
-                           "fail-beside"})
+  for (const char *name :
+       {"mlp", "fail", "stall", "mismatch", "differ", "fail-beside"})
     entries.push_back({{"name", name},
                        {"inputs", std::string(name) == "mlp" ? json::array({x})
                                                              : json::array()},

@@ -5,8 +5,8 @@
  *
  * What a compiler would emit for a small MLP over the mesh axis `tp`, for any
  * degree: sizes come from the constants section. Further entries fail, stall or
- * call the wrong collective on one rank. RunFixture.h writes its manifest, which
- * says whether the collective is done when its call returns or awaited.
+ * call the wrong collective on one rank. RunFixture.h writes its manifest,
+ * which says whether the collective is done when its call returns or awaited.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -43,18 +43,18 @@ static int32_t mlp(const tprt_api *api, tprt_rank *rank,
   int32_t status;
   float *hidden = (float *)args->arena;
   float *sum = (float *)args->comm;
-  if ((status = api->gemm(rank, 0, s->rows, args->inputs[0], s->in,
-                          args->params[0], args->params[1], 0, hidden,
-                          s->hidden)))
+  if ((status =
+           api->gemm(rank, 0, s->rows, args->inputs[0], s->in, args->params[0],
+                     args->params[1], 0, hidden, s->hidden)))
     return status;
   if ((status = api->gemm(rank, 1, s->rows, hidden, s->hidden, args->params[2],
                           args->params[3], 0, sum, s->out)))
     return status;
   if ((status = api->collective(rank, 0, 0, sum, args->outputs[0])))
     return status;
-  if ((status = api->gemm(rank, 0, s->rows, args->inputs[0], s->in,
-                          args->params[0], args->params[1], 0, hidden,
-                          s->hidden)))
+  if ((status =
+           api->gemm(rank, 0, s->rows, args->inputs[0], s->in, args->params[0],
+                     args->params[1], 0, hidden, s->hidden)))
     return status;
   if ((status = api->wait(rank, 0, 0)))
     return status;
@@ -78,8 +78,7 @@ static int32_t fail(const tprt_api *api, tprt_rank *rank,
 /* The same once the collective has been called. */
 static int32_t fail_beside(const tprt_api *api, tprt_rank *rank,
                            const tprt_step_args *args) {
-  int32_t status =
-      api->collective(rank, 0, 7, args->comm, args->outputs[0]);
+  int32_t status = api->collective(rank, 0, 7, args->comm, args->outputs[0]);
   if (status)
     return status;
   if (args->axis_index[0] == 1 &&

@@ -186,7 +186,7 @@ private:
   SideChannel &side;
   Progress &progress;
   Messages messages;
-  /// What was started and not finished, with its ticket.
+  /// The calls that were started and not finished, with their tickets.
   std::vector<std::pair<CallSite, uint64_t>> started;
   std::vector<int64_t> members;
   int32_t largestTag, tag = 0;
@@ -255,8 +255,8 @@ protected:
     side->leave();
     if (!made)
       return made.status();
-    return std::make_unique<MpiCommunicator>(
-        *side, progress, std::move(*made), members, self, largestTag);
+    return std::make_unique<MpiCommunicator>(*side, progress, std::move(*made),
+                                             members, self, largestTag);
   }
 
 private:

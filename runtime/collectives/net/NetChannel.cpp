@@ -508,11 +508,11 @@ Expected<std::vector<std::string>> NetChannel::resultOf(uint64_t mine) {
 Status NetChannel::arrive() {
   std::vector<int64_t> late;
   auto result = everyone.meet(rank(), size(),
-                                {.oneProcess = false,
-                                 .crowded = crowded,
-                                 .timeout = timeout(),
-                                 .aborted = memory->aborted()},
-                                late);
+                              {.oneProcess = false,
+                               .crowded = crowded,
+                               .timeout = timeout(),
+                               .aborted = memory->aborted()},
+                              late);
   if (result == Barrier::Result::Passed)
     return {};
   TPRT_TRY(failure());
