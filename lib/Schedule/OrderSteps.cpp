@@ -65,7 +65,7 @@ private:
 class BlockOrder {
 public:
   BlockOrder(Block &block, int64_t leastBytes)
-      : block(block), leastBytes(leastBytes), most(getPeakBytes(block)) {}
+      : block(block), leastBytes(leastBytes) {}
 
   /// The products that were moved.
   unsigned run() {
@@ -74,6 +74,9 @@ public:
       if (isa<CollectiveOpInterface>(op) &&
           getCallBytes(cast<CollectiveOpInterface>(op)) >= leastBytes)
         collectives.push_back(&op);
+    if (collectives.empty())
+      return 0;
+    most = getPeakBytes(block);
     unsigned moved = 0;
     for (Operation *collective : collectives)
       moved += fill(collective);
@@ -85,7 +88,7 @@ public:
 private:
   Block &block;
   int64_t leastBytes;
-  int64_t most; ///< bytes that may live at once
+  int64_t most = 0; ///< bytes that may live at once
 
   /// Brings products that do not need the result of `collective` before what
   /// does. Returns how many.
@@ -171,6 +174,11 @@ private:
     SmallVector<Operation *> views;
     Operation *reader = findFirstReader(collective->getResult(0), block, views);
     if (!reader || reader == block.getTerminator() || readsState(collective))
+      return;
+    Operation *next = collective->getNextNode();
+    while (next != reader && isView(next))
+      next = next->getNextNode();
+    if (next == reader)
       return;
     Order before(block);
     collective->moveBefore(reader);
