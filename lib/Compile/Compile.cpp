@@ -315,8 +315,10 @@ LogicalResult Compilation::run() {
     bool isRead = options.firstStage == stage;
     if (isBefore(stage) && !isRead)
       continue;
-    if (failed(takeLedger(stage)) || (ledger && stage == Stage::Schedule &&
-                                      failed(addSchedule(*module, *ledger))))
+    if (failed(takeLedger(stage)) ||
+        (ledger && stage == Stage::Schedule &&
+         failed(addSchedule(*module, *options.stages.target,
+                            options.stages.overlap, *ledger))))
       return failure();
     if (isExplainedAfter(stage)) {
       printLedger(*ledger, options);

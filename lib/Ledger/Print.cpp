@@ -121,6 +121,33 @@ static void printWork(llvm::ArrayRef<KernelWork> lines,
   });
 }
 
+/// "beside: 3 kernels, 1.2 GFLOP", or why there is nothing.
+static void printOverlap(const CallOverlap &overlap,
+                         llvm::raw_ostream &stream) {
+  if (!overlap.isStarted)
+    stream << "       at once: " << overlap.reason << "\n";
+  else if (overlap.kernels == 0)
+    stream << "       beside: nothing\n";
+  else
+    stream << formatv(
+        "       beside: {0} {1}, {2}, {3} read and written\n", overlap.kernels,
+        overlap.kernels == 1 ? "kernel" : "kernels",
+        tprt::formatFlops(overlap.flops), tprt::formatBytes(overlap.bytes));
+}
+
+static void printOverlap(const CallOverlap &overlap,
+                         llvm::json::OStream &json) {
+  json.attribute("started", overlap.isStarted);
+  if (!overlap.isStarted)
+    json.attribute("reason", overlap.reason);
+  else
+    json.attributeObject("beside", [&] {
+      json.attribute("kernels", overlap.kernels);
+      json.attribute("flops", overlap.flops);
+      json.attribute("bytes", overlap.bytes);
+    });
+}
+
 void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
   stream << "mesh " << (report.mesh.empty() ? "of one rank" : report.mesh)
          << ", " << report.ranks << " ranks\n";
@@ -146,6 +173,8 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
            << "       annotation: " << line.annotation << "; at "
            << (line.location.empty() ? "an unknown place" : line.location)
            << "; placed by " << line.pass << "\n";
+    if (line.overlap)
+      printOverlap(*line.overlap, stream);
   }
   for (const FunctionTotals &function : report.functions)
     printTotals(function, report.functions.size() > 1, stream);
@@ -193,6 +222,8 @@ static void printLine(const LedgerLine &line, llvm::json::OStream &json) {
   json.attribute("pass", line.pass);
   json.attribute("function", line.function);
   json.attribute("layer", line.layer);
+  if (line.overlap)
+    printOverlap(*line.overlap, json);
 }
 
 static void printTotals(const FunctionTotals &totals,

@@ -109,7 +109,22 @@ static void buildCollectives(OpPassManager &manager) {
   manager.addPass(createNumberCollectives());
 }
 
-static void buildSchedule(OpPassManager &manager, TargetHandle target) {
+/// Collectives beside other work, as the target runs them.
+static void buildOverlap(OpPassManager &manager, const TargetTraits &traits,
+                         Overlap overlap) {
+  int64_t leastBytes = traits.leastStartedBytes;
+  bool isOff = overlap == Overlap::Off;
+  // What is done when the call returns needs no await.
+  if (!traits.startsCollectives || (isOff && leastBytes > 0))
+    return;
+  if (!isOff)
+    manager.addNestedPass<func::FuncOp>(createOrderSteps({leastBytes}));
+  manager.addNestedPass<func::FuncOp>(
+      createStartCollectives({leastBytes, /*atOnce=*/isOff}));
+}
+
+static void buildSchedule(OpPassManager &manager, TargetHandle target,
+                          Overlap overlap) {
   manager.addPass(createJoinCollectives());
   manager.addNestedPass<func::FuncOp>(createStoreQuantized());
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
@@ -120,14 +135,14 @@ static void buildSchedule(OpPassManager &manager, TargetHandle target) {
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createSplitSums());
   manager.addPass(createFormKernels());
-  if (target->getTraits().startsCollectives)
-    manager.addNestedPass<func::FuncOp>(createStartCollectives());
+  buildOverlap(manager, target->getTraits(), overlap);
   manager.addPass(createPlanBuffers());
 }
 
 void tp::buildContract(OpPassManager &manager, Stage stage,
                        const StageOptions &options) {
   VerifyScheduleOptions schedule;
+  TargetTraits traits = options.target->getTraits();
   switch (stage) {
   case Stage::Propagate:
     return manager.addPass(createVerifyPropagated());
@@ -136,7 +151,8 @@ void tp::buildContract(OpPassManager &manager, Stage stage,
   case Stage::Collectives:
     return manager.addPass(createVerifyCollectives());
   case Stage::Schedule:
-    schedule.asynchronous = options.target->getTraits().startsCollectives;
+    schedule.asynchronous =
+        traits.startsCollectives && traits.leastStartedBytes == 0;
     return manager.addPass(createVerifySchedule(schedule));
   case Stage::Import:
   case Stage::Differentiate:
@@ -162,7 +178,7 @@ static void buildPasses(OpPassManager &manager, Stage stage,
   case Stage::Collectives:
     return buildCollectives(manager);
   case Stage::Schedule:
-    return buildSchedule(manager, options.target);
+    return buildSchedule(manager, options.target, options.overlap);
   case Stage::Lower:
     return buildLowerToLLVM(manager, options.target);
   }
@@ -200,6 +216,9 @@ struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions> {
       *this, "recompute",
       llvm::cl::desc("what the derivative of layers computes again"),
       llvm::cl::init(Recompute::Selective), getRecomputeValues()};
+  Option<Overlap> overlap{*this, "overlap",
+                          llvm::cl::desc("what runs beside collectives"),
+                          llvm::cl::init(Overlap::Auto), getOverlapValues()};
   Option<TargetHandle> target{*this, "target",
                               llvm::cl::desc("what to make code for")};
 };
@@ -211,8 +230,9 @@ void tp::registerPipelines() {
     PassPipelineRegistration<StagePipelineOptions>(
         "tp-" + name + "-pipeline", "the " + name + " stage",
         [stage](OpPassManager &manager, const StagePipelineOptions &given) {
-          StageOptions options{given.mesh, given.plan, given.allowPadding,
-                               given.recompute, given.target};
+          StageOptions options{given.mesh,         given.plan,
+                               given.allowPadding, given.recompute,
+                               given.overlap,      given.target};
           buildStage(manager, stage, options);
         });
   }

@@ -25,6 +25,7 @@
 #include "tp/Schedule/Views.h"
 #include "tp/Support/Bytes.h"
 #include "tp/Support/MathInstructions.h"
+#include "tprt/units.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -249,6 +250,63 @@ static LogicalResult addWork(func::FuncOp function,
   return failure(walk.wasInterrupted());
 }
 
+/// What runs between the start of `op` and its await.
+static FailureOr<CallOverlap> readOverlap(CollectiveOpInterface op,
+                                          const TargetTraits &traits,
+                                          Overlap choice) {
+  CallOverlap overlap;
+  AwaitOp await = getAwait(op);
+  if (!await) {
+    overlap.reason =
+        choice == Overlap::Off ? "--overlap is off"
+        : getCallBytes(op) < traits.leastStartedBytes
+            ? "fewer than " + tprt::formatBytes(traits.leastStartedBytes)
+            : "too little stands between it and what needs its result";
+    return overlap;
+  }
+  overlap.isStarted = true;
+  int64_t runs = std::max<int64_t>(1, getRunCount(op));
+  for (Operation *between = op->getNextNode(); between != await;
+       between = between->getNextNode()) {
+    WalkResult walk = between->walk([&](Operation *inner) {
+      FailureOr<std::optional<KernelWork>> work = readWork(inner);
+      if (failed(work))
+        return WalkResult::interrupt();
+      if (*work) {
+        int64_t count = (*work)->count / runs;
+        overlap.kernels += count;
+        overlap.flops += double(count) * (*work)->flops;
+        overlap.bytes += count * (*work)->bytes;
+      }
+      return WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return failure();
+  }
+  return overlap;
+}
+
+/// Says of each line of the ledger what its call stands beside.
+static LogicalResult addOverlaps(func::FuncOp function,
+                                 const TargetTraits &traits, Overlap choice,
+                                 LedgerReport &report) {
+  WalkResult walk = function.walk([&](CollectiveOpInterface op) {
+    LedgerAttr entry = op.getLedgerEntry();
+    auto line = llvm::find_if(report.lines, [&](const LedgerLine &line) {
+      return entry && line.id == entry.getId() &&
+             line.function == function.getSymName();
+    });
+    if (line == report.lines.end())
+      return WalkResult::advance();
+    FailureOr<CallOverlap> overlap = readOverlap(op, traits, choice);
+    if (failed(overlap))
+      return WalkResult::interrupt();
+    line->overlap = std::move(*overlap);
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 /// Whether all that the function takes and gives has a size; lower refuses what
 /// has none.
 static bool hasSizes(func::FuncOp function) {
@@ -260,7 +318,8 @@ static bool hasSizes(func::FuncOp function) {
                       });
 }
 
-LogicalResult tp::addSchedule(ModuleOp module, LedgerReport &report) {
+LogicalResult tp::addSchedule(ModuleOp module, const Target &target,
+                              Overlap overlap, LedgerReport &report) {
   MemoryPlan held;
   held.parameters = getHeldParameterBytes(module);
   held.states = getStateBytes(module);
@@ -279,7 +338,8 @@ LogicalResult tp::addSchedule(ModuleOp module, LedgerReport &report) {
     plan.activations = bytes(arenaBytesAttrName) - plan.kept;
     plan.communication = bytes(commBytesAttrName);
     totals.memory = plan;
-    if (failed(addWork(function, totals.work)))
+    if (failed(addWork(function, totals.work)) ||
+        failed(addOverlaps(function, target.getTraits(), overlap, report)))
       return failure();
   }
   return success();

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Lifetimes.h"
 #include "States.h"
 #include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Schedule/Outline.h"
@@ -215,9 +216,7 @@ public:
 
   /// Plans `block`; the places it writes are relative to its own workspace.
   Sizes plan(Block &block) {
-    llvm::DenseMap<Operation *, unsigned> number;
-    for (Operation &op : block)
-      number[&op] = number.size();
+    Numbers number = numberOperations(block);
     SmallVector<Item> items;
     // All-reduces in place share their operand's item.
     llvm::DenseMap<Value, unsigned> itemOf;
@@ -285,59 +284,6 @@ private:
         context, StringAttr::get(context, inComm ? "comm" : "arena"), offset);
   }
 
-  static bool needsMemory(Operation *op) {
-    return isa<func::CallOp, LibraryOpInterface, CollectiveOpInterface>(op) &&
-           !isView(op);
-  }
-
-  /// Place that the use as a result of the function or of an iteration fixes.
-  BufferAttr getFixedPlace(Value value) {
-    for (OpOperand &use : value.getUses()) {
-      Operation *user = use.getOwner();
-      unsigned index = use.getOperandNumber();
-      StringRef space;
-      if (isa<func::ReturnOp>(user)) {
-        space = "output";
-      } else if (isa<YieldOp>(user)) {
-        unsigned carried =
-            cast<RepeatOp>(user->getParentOp()).getInits().size();
-        space = index < carried ? "next" : "stacked";
-        index = index < carried ? index : index - carried;
-      } else if (isView(user)) {
-        if (BufferAttr found = getFixedPlace(user->getResult(0)))
-          return found;
-        continue;
-      } else if (auto repeat = dyn_cast<RepeatOp>(user);
-                 repeat && index < repeat.getInits().size()) {
-        // The first of the two places of the carried value: set with them.
-        return BufferAttr::get(context, StringAttr::get(context, "init"),
-                               index);
-      } else {
-        continue;
-      }
-      return BufferAttr::get(context, StringAttr::get(context, space), index);
-    }
-    return nullptr;
-  }
-
-  /// Position of the last use of `value` or a view of it. The operand of an
-  /// asynchronous collective is in use until it is awaited; `inPlace` is a
-  /// collective that may overwrite it earlier.
-  static unsigned getLastUse(Value value, Block &block,
-                             llvm::DenseMap<Operation *, unsigned> &number,
-                             unsigned last, Operation *inPlace = nullptr) {
-    for (Operation *user : value.getUsers()) {
-      Operation *top = block.findAncestorOpInBlock(*user);
-      last = std::max(last, number[top]);
-      if (AwaitOp await = getAwait(user);
-          await && user != inPlace && user == top)
-        last = std::max(last, number[await]);
-      if (isView(user))
-        last = getLastUse(user->getResult(0), block, number, last, inPlace);
-    }
-    return last;
-  }
-
   static bool feedsCollective(Value value) {
     for (Operation *user : value.getUsers())
       if (isa<CollectiveOpInterface>(user) ||
@@ -346,28 +292,9 @@ private:
     return false;
   }
 
-  /// The operand of a collective that may work in place; null otherwise.
-  static Value
-  getInPlaceOperand(Operation *op, Block &block,
-                    llvm::DenseMap<Operation *, unsigned> &number) {
-    auto collective = dyn_cast<CollectiveOpInterface>(op);
-    if (!collective || !collective.getRow().inPlace)
-      return nullptr;
-    ViewedTensor view = getViewedTensor(op->getOperand(0));
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    if (view.byteOffset != 0 || view.root.getParentBlock() != &block ||
-        getTensorBytes(cast<RankedTensorType>(view.root.getType())) !=
-            getTensorBytes(type))
-      return nullptr;
-    if (getLastUse(view.root, block, number, 0, op) > number[op])
-      return nullptr;
-    return view.root;
-  }
-
   /// One place from the first operand that is made until nothing of the join is
   /// read any more.
-  void planJoin(JoinOp join, unsigned now,
-                llvm::DenseMap<Operation *, unsigned> &number,
+  void planJoin(JoinOp join, unsigned now, Numbers &number,
                 SmallVector<Item> &items,
                 llvm::DenseMap<Value, unsigned> &itemOf) {
     unsigned begin = now;
@@ -405,8 +332,7 @@ private:
                     ArrayAttr::get(repeat->getContext(), buffers));
   }
 
-  void planRepeat(RepeatOp repeat, unsigned now,
-                  llvm::DenseMap<Operation *, unsigned> &number,
+  void planRepeat(RepeatOp repeat, unsigned now, Numbers &number,
                   SmallVector<Item> &items,
                   llvm::DenseMap<Value, unsigned> &itemOf) {
     Sizes inside = plan(*repeat.getBodyBlock());

@@ -10,9 +10,12 @@
 
 #include "tp/Schedule/Passes.h"
 
+#include "Lifetimes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Ledger/Ledger.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Views.h"
+#include "tp/Support/Bytes.h"
 
 namespace tp {
 #define GEN_PASS_DEF_STARTCOLLECTIVES
@@ -21,23 +24,6 @@ namespace tp {
 
 using namespace mlir;
 using namespace tp;
-
-/// The first operation of `block` that reads `value`, not counting views; these
-/// are added to `views`.
-static Operation *findFirstReader(Value value, Block &block,
-                                  SmallVectorImpl<Operation *> &views) {
-  Operation *first = nullptr;
-  for (Operation *user : value.getUsers()) {
-    Operation *reader = block.findAncestorOpInBlock(*user);
-    if (reader == user && isView(user)) {
-      views.push_back(user);
-      reader = findFirstReader(user->getResult(0), block, views);
-    }
-    if (reader && (!first || reader->isBeforeInBlock(first)))
-      first = reader;
-  }
-  return first;
-}
 
 /// Moves `op` up to behind what its operand needs, and behind `previous`, the
 /// collective before it.
@@ -54,9 +40,31 @@ static void hoist(Operation *op, Operation *previous) {
     op->moveAfter(after);
 }
 
+/// Whether `op` computes something.
+static bool isWork(Operation *op) {
+  return isa<RepeatOp>(op) ||
+         (needsMemory(op) && !isa<CollectiveOpInterface>(op));
+}
+
+/// What the operations between `collective` and `reader` read and write; of a
+/// loop as if it ran once.
+static int64_t getBytesBeside(Operation *collective, Operation *reader) {
+  int64_t bytes = 0;
+  for (Operation *op = collective->getNextNode(); op && op != reader;
+       op = op->getNextNode())
+    if (isWork(op))
+      for (Type type : llvm::concat<const Type>(op->getOperandTypes(),
+                                                op->getResultTypes()))
+        if (auto tensor = dyn_cast<RankedTensorType>(type))
+          bytes += getTensorBytes(tensor);
+  return bytes;
+}
+
 namespace {
 struct StartCollectivesPass
     : tp::impl::StartCollectivesBase<StartCollectivesPass> {
+  using StartCollectivesBase::StartCollectivesBase;
+
   void runOnOperation() override {
     // The places of buffers are right for the order in which they were planned.
     WalkResult planned = getOperation().walk([](Operation *op) {
@@ -70,17 +78,34 @@ struct StartCollectivesPass
       return signalPassFailure();
     getOperation().walk([&](Block *block) {
       Operation *previous = nullptr;
-      SmallVector<Operation *> collectives;
+      SmallVector<Operation *> collectives, started;
       for (Operation &op : *block)
         if (isa<CollectiveOpInterface>(op))
           collectives.push_back(&op);
       for (Operation *op : collectives) {
-        hoist(op, previous);
+        Operation *next = op->getNextNode();
+        if (!atOnce)
+          hoist(op, previous);
+        if (isWorthStarting(op, *block))
+          started.push_back(op);
+        else
+          op->moveBefore(next);
         previous = op;
       }
-      for (Operation *op : collectives)
+      for (Operation *op : started)
         await(op, *block);
     });
+  }
+
+  bool isWorthStarting(Operation *collective, Block &block) {
+    if (leastBytes == 0)
+      return true;
+    SmallVector<Operation *> views;
+    Operation *reader = findFirstReader(collective->getResult(0), block, views);
+    return reader &&
+           getCallBytes(cast<CollectiveOpInterface>(collective)) >=
+               leastBytes &&
+           getBytesBeside(collective, reader) >= leastBytes;
   }
 
   void await(Operation *collective, Block &block) {
@@ -88,7 +113,7 @@ struct StartCollectivesPass
     SmallVector<Operation *> views;
     Operation *reader = findFirstReader(result, block, views);
     OpBuilder builder(collective);
-    if (reader)
+    if (reader && !atOnce)
       builder.setInsertionPoint(reader);
     else
       builder.setInsertionPointAfter(collective);
@@ -103,10 +128,7 @@ struct StartCollectivesPass
         last = view;
       }
     }
-    Operation *between = collective->getNextNode();
-    while (between != await && isView(between))
-      between = between->getNextNode();
-    if (between != await)
+    if (getBytesBeside(collective, await) > 0)
       ++numOverlapped;
   }
 };

@@ -172,7 +172,7 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
             cells=None, memory=None, kv_dtype=None, generation_config=None, train=None, clip=None,
             momentum=False, recompute=None, dropout=None, shard_optimizer=None, untie=False,
-            ignore=None, activations=None, allow_padding=False, progress=False):
+            ignore=None, activations=None, allow_padding=False, overlap=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With several
@@ -189,7 +189,7 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
     config.json says; `ignore` has names of tensors, or patterns, that the checkpoint is read
     without: one or a list. `activations` "float" leaves the activations of a quantised
     checkpoint as they are, whatever its recipe. `allow_padding` cuts heads even where more than
-    half of them would be padding.
+    half of them would be padding. `overlap` ("auto", "off") is what runs beside collectives.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
@@ -198,7 +198,8 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
                          generation_config=generation_config, train=train, clip=clip,
                          momentum=momentum, recompute=recompute, dropout=dropout,
                          shard_optimizer=shard_optimizer, untie=untie, ignore=ignore,
-                         activations=activations, allow_padding=allow_padding)
+                         activations=activations, allow_padding=allow_padding,
+                         overlap=overlap)
     folder = None
     if output is None:
         folder = _forks.Folder()

@@ -45,6 +45,19 @@ public:
   /// arrive in time.
   virtual Status run(const Collective &entry, CallSite site, const void *in,
                      void *out) = 0;
+  /// Begins the entry and may return before it is done: until `finish`, what
+  /// the call reads stays as it is and what it writes is not read. All members
+  /// start the same entries in the same order, whatever else they do between.
+  /// Here it is done at once.
+  virtual Status start(const Collective &entry, CallSite site, const void *in,
+                       void *out) {
+    return run(entry, site, in, out);
+  }
+  /// Waits for the end of the last start at `site`, and returns its error.
+  virtual Status finish(CallSite site) { return {}; }
+  /// After a step that failed, and whose failure the backend knows: forgets
+  /// what has not been finished. Returns once this member works on none of it.
+  virtual void abandon() {}
 };
 
 /// Describes a call site in words.

@@ -42,15 +42,18 @@ void Barrier::wake(bool oneProcess) {
           nullptr, nullptr, 0);
 }
 
-Barrier::Result Barrier::arrive(int64_t ranks, const Options &options) {
+uint32_t Barrier::arrive(int64_t ranks, bool oneProcess) {
   uint32_t mine = generation.load(std::memory_order_relaxed);
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks) {
     arrived.store(0, std::memory_order_relaxed);
     generation.store(mine + 1);
     if (sleepers.load() > 0)
-      wake(options.oneProcess);
-    return Result::Passed;
+      wake(oneProcess);
   }
+  return mine;
+}
+
+Barrier::Result Barrier::pass(uint32_t mine, const Options &options) {
   auto passed = [&] {
     return generation.load(std::memory_order_acquire) != mine;
   };

@@ -8,6 +8,11 @@
 // at the same site, do one's share, barrier. A buffer that the others cannot
 // read is copied through one that they can.
 //
+// A call that is started ends with its arrival at the first barrier; the rest
+// is done when it is finished, or when the group's next call begins. No thread
+// works on it meanwhile: moving bytes within memory takes the cores that
+// compute (docs/Rationale.md).
+//
 //===----------------------------------------------------------------------===//
 
 #include "SharedGroup.h"
@@ -17,6 +22,7 @@
 
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 using namespace tprt;
 
@@ -29,15 +35,26 @@ public:
         ins(members.size()), outs(members.size()) {}
 
   Status run(const Collective &entry, CallSite site, const void *in,
-             void *out) override;
+             void *out) override {
+    TPRT_TRY(start(entry, site, in, out));
+    return finish(site);
+  }
+  Status start(const Collective &entry, CallSite site, const void *in,
+               void *out) override;
+  Status finish(CallSite site) override;
+  void abandon() override { started.reset(); }
   /// Fails on each member unless all bring the same value.
   Status agree(uint64_t value, const char *what);
 
 private:
-  Status barrier();
+  Status arrive();
+  Status pass();
+  Status barrier() {
+    TPRT_TRY(arrive());
+    return pass();
+  }
   Status fail(const Status &status);
-  Status share(const Collective &entry, CallSite site, const void *in,
-               void *out);
+  Status share(const Collective &entry, CallSite site);
   bool readable(const void *p) const {
     return uint64_t(p) - uint64_t(backend.base) < backend.extent;
   }
@@ -52,7 +69,16 @@ private:
   const std::vector<int64_t> members;
   const int64_t self;
   GroupState state;
+  uint32_t ticket = 0; ///< of the last arrival
   Buffer copyIn, copyOut;
+  /// A call that has arrived at its first barrier.
+  struct Started {
+    const Collective *entry;
+    CallSite site;
+    void *output; ///< null where the result needs no copy
+    int64_t outBytes;
+  };
+  std::optional<Started> started;
   std::vector<const void *> ins;
   std::vector<void *> outs;
 };
@@ -62,29 +88,40 @@ Status SharedGroup::fail(const Status &status) {
   return backend.failure();
 }
 
-Barrier::Result GroupState::arrive(int64_t self, int64_t members,
-                                   const Barrier::Options &options,
-                                   std::vector<int64_t> &late) const {
-  uint64_t mine = slots[self].arrivals.fetch_add(1) + 1;
-  auto result = barrier->arrive(members, options);
+uint32_t GroupState::arrive(int64_t self, int64_t members,
+                            bool oneProcess) const {
+  slots[self].arrivals.fetch_add(1);
+  return barrier->arrive(members, oneProcess);
+}
+
+Barrier::Result GroupState::pass(uint32_t ticket, int64_t self, int64_t members,
+                                 const Barrier::Options &options,
+                                 std::vector<int64_t> &late) const {
+  uint64_t mine = slots[self].arrivals;
+  auto result = barrier->pass(ticket, options);
   for (int64_t i = 0; result == Barrier::Result::TimedOut && i < members; ++i)
     if (slots[i].arrivals < mine)
       late.push_back(i);
   return result;
 }
 
-/// All members arrive before any leaves. An error names those that have not
-/// arrived and where they were last seen.
-Status SharedGroup::barrier() {
+Status SharedGroup::arrive() {
   if (*backend.aborted)
     return backend.failure();
+  ticket = state.arrive(self, int64_t(members.size()), backend.oneProcess);
+  return {};
+}
+
+/// All members arrive before any passes. An error names those that have not
+/// arrived and where they were last seen.
+Status SharedGroup::pass() {
   std::vector<int64_t> late;
-  auto result = state.arrive(self, int64_t(members.size()),
-                             {.oneProcess = backend.oneProcess,
-                              .crowded = backend.crowded,
-                              .timeout = backend.timeout,
-                              .aborted = *backend.aborted},
-                             late);
+  auto result = state.pass(ticket, self, int64_t(members.size()),
+                           {.oneProcess = backend.oneProcess,
+                            .crowded = backend.crowded,
+                            .timeout = backend.timeout,
+                            .aborted = *backend.aborted},
+                           late);
   if (result == Barrier::Result::Passed)
     return {};
   if (result == Barrier::Result::Aborted)
@@ -97,16 +134,9 @@ Status SharedGroup::barrier() {
                         }));
 }
 
-/// A call of buffers that the others can read.
-Status SharedGroup::share(const Collective &entry, CallSite site,
-                          const void *in, void *out) {
-  GroupSlot &slot = state.slots[self];
-  slot.in = uint64_t(in) - uint64_t(backend.base);
-  slot.out = uint64_t(out) - uint64_t(backend.base);
-  slot.site = site;
-  Position &position = backend.positions[members[self]];
-  position.enter(site);
-  TPRT_TRY(barrier());
+/// Does the rest of a call that has arrived at its first barrier.
+Status SharedGroup::share(const Collective &entry, CallSite site) {
+  TPRT_TRY(pass());
   for (size_t i = 0; i < members.size(); ++i) {
     const GroupSlot &other = state.slots[i];
     if (!(other.site == site))
@@ -119,12 +149,15 @@ Status SharedGroup::share(const Collective &entry, CallSite site,
   }
   runLocally(entry, self, ins, outs);
   TPRT_TRY(barrier());
-  position.leave();
+  backend.positions[members[self]].leave();
   return {};
 }
 
-Status SharedGroup::run(const Collective &entry, CallSite site,
-                        const void *input, void *output) {
+Status SharedGroup::start(const Collective &entry, CallSite site,
+                          const void *input, void *output) {
+  // One at a time: the members agree on which, as they start the same ones.
+  if (started)
+    TPRT_TRY(finish(started->site));
   const void *in = input;
   void *out = output;
   int64_t inBytes = elementCount(entry.inputShape) * typeBytes(entry.type);
@@ -138,9 +171,24 @@ Status SharedGroup::run(const Collective &entry, CallSite site,
     TPRT_TRY(grow(copyOut, inBytes));
     out = copyOut.data();
   }
-  TPRT_TRY(share(entry, site, in, out));
-  if (copyBack)
-    std::memcpy(output, out, inBytes);
+  GroupSlot &slot = state.slots[self];
+  slot.in = uint64_t(in) - uint64_t(backend.base);
+  slot.out = uint64_t(out) - uint64_t(backend.base);
+  slot.site = site;
+  backend.positions[members[self]].enter(site);
+  TPRT_TRY(arrive());
+  started = {&entry, site, copyBack ? output : nullptr, inBytes};
+  return {};
+}
+
+Status SharedGroup::finish(CallSite site) {
+  if (!started || !(started->site == site))
+    return {};
+  Started call = *started;
+  started.reset();
+  TPRT_TRY(share(*call.entry, site));
+  if (call.output)
+    std::memcpy(call.output, copyOut.data(), size_t(call.outBytes));
   return {};
 }
 

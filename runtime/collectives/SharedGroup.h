@@ -30,8 +30,10 @@ struct Barrier {
     const std::atomic<uint32_t> &aborted;
   };
 
-  /// Waits for `ranks` arrivals, this one among them.
-  Result arrive(int64_t ranks, const Options &options);
+  /// Counts this arrival of `ranks`, without a wait; the ticket of `pass`.
+  uint32_t arrive(int64_t ranks, bool oneProcess);
+  /// Waits until all have arrived.
+  Result pass(uint32_t ticket, const Options &options);
   /// Ends the sleep of those who wait.
   void wake(bool oneProcess);
 
@@ -53,11 +55,20 @@ struct GroupState {
   Barrier *barrier;
   GroupSlot *slots; ///< one for each
 
+  /// Counts the arrival of member `self`; the ticket of `pass`.
+  uint32_t arrive(int64_t self, int64_t members, bool oneProcess) const;
   /// Waits as member `self` until all `members` have arrived. If some have not
   /// within the time limit, `late` receives their positions.
-  Barrier::Result arrive(int64_t self, int64_t members,
-                         const Barrier::Options &options,
-                         std::vector<int64_t> &late) const;
+  Barrier::Result pass(uint32_t ticket, int64_t self, int64_t members,
+                       const Barrier::Options &options,
+                       std::vector<int64_t> &late) const;
+  /// Both.
+  Barrier::Result meet(int64_t self, int64_t members,
+                       const Barrier::Options &options,
+                       std::vector<int64_t> &late) const {
+    uint32_t ticket = arrive(self, members, options.oneProcess);
+    return pass(ticket, self, members, options, late);
+  }
 };
 
 class SharedGroup;

@@ -326,6 +326,7 @@ struct Collective {
   std::vector<std::pair<int64_t, int64_t>> pairs; ///< source, destination
   int64_t count, bytes;
   std::string cause, annotation, location, pass;
+  bool asynchronous = false; ///< it is started, and awaited later
 
   const CollectiveRow &row() const { return rowOf(kind); }
   /// The dimension that is put together, or cut; -1: none.

@@ -626,6 +626,8 @@ private:
     c.annotation = cursor["annotation"].string();
     c.location = cursor["location"].string();
     c.pass = cursor["pass"].string();
+    if (cursor.has("asynchronous"))
+      c.asynchronous = cursor["asynchronous"].boolean();
 
     // The kind says which optional keys there are.
     const CollectiveRow &row = c.row();

@@ -14,6 +14,8 @@
 #include "../tensors/ParameterPlan.h"
 #include "../tensors/Values.h"
 
+#include <algorithm>
+
 using namespace tprt;
 
 //===----------------------------------------------------------------------===//
@@ -26,9 +28,15 @@ static HostRank &host(tprt_rank *rank) {
 
 int32_t HostFunctions::collective(tprt_rank *rank, int32_t id, int64_t layer,
                                   const void *in, void *out) {
-  return host(rank).traced(Timeline::Kind::Collective, id, layer, [&] {
-    return host(rank).collective(id, layer, in, out);
-  });
+  HostRank &own = host(rank);
+  auto call = [&] { return own.collective(id, layer, in, out); };
+  if (!own.isAsynchronous(id))
+    return own.traced(Timeline::Kind::Collective, id, layer, call);
+  if (own.timeline.enabled()) {
+    own.timeline.end();
+    own.startTimes[size_t(id)] = Timeline::Clock::now();
+  }
+  return own.finish(call());
 }
 
 int32_t HostFunctions::parallel_for(tprt_rank *, tprt_body body, void *context,
@@ -44,8 +52,17 @@ int32_t HostFunctions::mark(tprt_rank *rank, int32_t id, int64_t layer) {
   return 0;
 }
 
-/// Collectives between host ranks are over when they return.
-int32_t HostFunctions::wait(tprt_rank *, int32_t, int64_t) { return 0; }
+int32_t HostFunctions::wait(tprt_rank *rank, int32_t id, int64_t layer) {
+  HostRank &own = host(rank);
+  if (!own.isAsynchronous(id))
+    return 0;
+  int32_t result = own.traced(Timeline::Kind::Wait, id, layer,
+                              [&] { return own.finishCollective(id, layer); });
+  if (own.timeline.enabled())
+    own.timeline.add({Timeline::Kind::Collective, id, layer,
+                      own.startTimes[size_t(id)], Timeline::Clock::now()});
+  return result;
+}
 
 int32_t HostFunctions::launch(tprt_rank *rank, int32_t id, int64_t, void *) {
   return host(rank).finish(internalError("kernel ", id,
@@ -62,7 +79,8 @@ static constexpr tprt_api functionTable = makeTable<HostFunctions>();
 HostRank::HostRank(const Manifest &manifest, const Program &program,
                    Backend &backend, int64_t rank, bool timeline)
     : tprt_rank(manifest, program, backend, rank, timeline),
-      entries(manifest.entries.size()), ran(manifest.entries.size()) {}
+      startTimes(manifest.collectives.size()), entries(manifest.entries.size()),
+      ran(manifest.entries.size()) {}
 
 Status HostRank::loadWeights(const Weights &weights) {
   ParameterPlan plan(manifest);
@@ -134,9 +152,22 @@ Status HostRank::step(int64_t index) {
   args.layer = &layer;
   ran[size_t(index)] = true;
   timeline.beginStep();
-  Status status = call(index, functionTable, args);
+  Status status = caught([&] { return call(index, functionTable, args); });
   timeline.endStep();
+  if (!status.ok())
+    abandon(status);
   return status;
+}
+
+/// Collectives that the failed step has started would wait for ranks that learn
+/// of the failure here.
+void HostRank::abandon(const Status &status) {
+  if (std::none_of(manifest.collectives.begin(), manifest.collectives.end(),
+                   [](const Collective &c) { return c.asynchronous; }))
+    return;
+  if (backend.failure().ok())
+    backend.abort(status.in("rank " + std::to_string(self)));
+  abandonCollectives();
 }
 
 tprt_rank::Memory HostRank::memory() const {

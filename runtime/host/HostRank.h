@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Row kernels run on the rank's threads, what a library computes in a file each
-// beside this one, collectives when they are called.
+// beside this one, collectives when they are called, or, where the program says
+// so, from their call until it waits for them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,12 +71,20 @@ private:
     timeline.end();
     return finish(std::move(status));
   }
+  void abandon(const Status &status);
+  bool isAsynchronous(int32_t id) const {
+    const auto &all = manifest.collectives;
+    return id >= 0 && size_t(id) < all.size() && all[size_t(id)].asynchronous;
+  }
+
   struct EntryMemory {
     bool ready = false;
     std::vector<void *> inputs, outputs;
   };
 
   std::array<std::unique_ptr<Engine>, TPRT_SLOT_COUNT> engines;
+  /// By ledger entry: when it was started last, where a timeline is recorded.
+  std::vector<Timeline::Clock::time_point> startTimes;
   Buffer parameterMemory, valueMemory, arena, comm, scratch;
   std::vector<const void *> parameters;
   std::vector<EntryMemory> entries;

@@ -207,7 +207,8 @@ void Writer::writeCollectives() {
     out << "  " << id << " " << c.row().operation << " over " << axes(c.axes)
         << ": " << typeName(c.type) << " " << formatShape(c.inputShape)
         << " to " << formatShape(c.outputShape) << ", " << c.count
-        << " a step, " << formatBytes(c.bytes) << " each; " << c.cause
+        << " a step, " << formatBytes(c.bytes) << " each"
+        << (c.asynchronous ? ", awaited later; " : "; ") << c.cause
         << (c.location.empty() ? "" : "; at " + c.location) << "\n";
   }
 }

@@ -110,7 +110,20 @@ Status tprt_rank::collective(int32_t id, int64_t layer, const void *in,
   const auto &entries = manifest.collectives;
   if (id < 0 || id >= int64_t(entries.size()))
     return internalError("collective ", id, " is not in the ledger");
-  return perEntry[id]->run(entries[id], {id, layer}, in, out);
+  auto call =
+      entries[id].asynchronous ? &Communicator::start : &Communicator::run;
+  return (perEntry[id]->*call)(entries[id], {id, layer}, in, out);
+}
+
+Status tprt_rank::finishCollective(int32_t id, int64_t layer) {
+  if (id < 0 || id >= int64_t(manifest.collectives.size()))
+    return internalError("collective ", id, " is not in the ledger");
+  return perEntry[id]->finish({id, layer});
+}
+
+void tprt_rank::abandonCollectives() {
+  for (auto &[members, communicator] : communicators)
+    communicator->abandon();
 }
 
 Status tprt_rank::call(int64_t entry, const tprt_api &table,

@@ -133,8 +133,12 @@ protected:
   /// Writes the initial value of a state to host memory.
   tprt::Status initialise(const tprt::State &state,
                           const tprt::Weights *weights, void *local);
-  /// Executes or enqueues a ledger entry.
+  /// Executes, starts or enqueues a ledger entry.
   tprt::Status collective(int32_t id, int64_t layer, const void *in, void *out);
+  /// Waits for the last start of an entry in `layer`.
+  tprt::Status finishCollective(int32_t id, int64_t layer);
+  /// After a step that failed: nothing of what it started goes on.
+  void abandonCollectives();
 
   const tprt::Manifest &manifest;
   const tprt::Program &program;

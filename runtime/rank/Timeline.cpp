@@ -136,13 +136,15 @@ static std::string describeCall(const Manifest &manifest,
     return call("paged attention", manifest.pagedAttentions[id]);
   case Kind::Experts:
     return call("experts", manifest.experts[id]);
+  case Kind::Wait:
   case Kind::Collective: {
     const Collective &entry = manifest.collectives[id];
     args.update({{"ledger", event.id},
                  {"bytes", entry.bytes},
                  {"cause", entry.cause},
                  {"location", entry.location}});
-    return std::string(entry.row().operation);
+    return (event.kind == Kind::Wait ? "wait for " : "") +
+           std::string(entry.row().operation);
   }
   case Kind::Step:
     args = json::object();
@@ -154,7 +156,7 @@ static std::string describeCall(const Manifest &manifest,
 static json describe(const Manifest &manifest, const Timeline::Event &event) {
   constexpr const char *kCategories[] = {
       "kernel",  "gemm",       "attention", "paged attention",
-      "experts", "collective", "step"};
+      "experts", "collective", "wait",      "step"};
   json args = {{"layer", event.layer}};
   std::string name = describeCall(manifest, event, args);
   return {{"name", std::move(name)},
@@ -184,19 +186,27 @@ std::string tprt::formatTrace(const Manifest &manifest,
       (manifest.modelName.empty() ? "program" : manifest.modelName) +
           detail::join(" on ", ranks.size(), " ranks"),
       "process_name");
-  // On a device collectives run beside the rest: a row of their own.
+  // Collectives that run beside the rest have a row of their own: all of a
+  // device's, and those that the program starts.
   bool device = manifest.device != Device::Cpu;
+  bool anyApart =
+      device ||
+      std::any_of(manifest.collectives.begin(), manifest.collectives.end(),
+                  [](const Collective &c) { return c.asynchronous; });
+  auto isApart = [&](const Timeline::Event &event) {
+    return event.kind == Timeline::Kind::Collective &&
+           (device || manifest.collectives[size_t(event.id)].asynchronous);
+  };
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     std::string name = "rank " + std::to_string(rank);
     row(rank, name);
-    if (device)
+    if (anyApart)
       row(ranks.size() + rank, name + " communication");
     for (const Timeline::Event &event : ranks[rank]->all()) {
       json item = describe(manifest, event);
       item["ph"] = "X";
       item["pid"] = 0;
-      bool apart = device && event.kind == Timeline::Kind::Collective;
-      item["tid"] = apart ? ranks.size() + rank : rank;
+      item["tid"] = isApart(event) ? ranks.size() + rank : rank;
       item["ts"] = micros(event.start - origin);
       item["dur"] = micros(event.stop - event.start);
       events.push_back(std::move(item));

@@ -30,6 +30,7 @@ public:
     PagedAttention,
     Experts,
     Collective,
+    Wait, ///< of the step, for a collective that was started
     Step
   };
   using Clock = std::chrono::steady_clock;

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <thread>
 
 using namespace tprt;
@@ -33,6 +34,29 @@ void onRanks(Backend &backend, const std::function<void(int64_t)> &job) {
     });
   for (std::thread &thread : threads)
     thread.join();
+}
+
+/// Compares rank r's output with the definition. `in` holds every rank's input.
+void expectDefinition(const Collective &c, const Mesh &mesh, int64_t r,
+                      const std::vector<std::string> &in,
+                      const std::string &out) {
+  std::vector<int64_t> group = mesh.group(c.axes, r);
+  std::vector<std::vector<double>> inputs;
+  for (int64_t member : group)
+    inputs.push_back(read(c.type, in[size_t(member)]));
+  int64_t self = mesh.index(c.axes, mesh.coordinates(r));
+  ASSERT_EQ(group[size_t(self)], r);
+  std::vector<double> got = read(c.type, out);
+  Shape index(c.outputShape.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    int64_t rest = int64_t(i);
+    for (size_t d = index.size(); d-- > 0;) {
+      index[d] = rest % c.outputShape[d];
+      rest /= c.outputShape[d];
+    }
+    double want = expected(c, self, index, inputs);
+    ASSERT_EQ(got[i], want) << "rank " << r << " at " << formatShape(index);
+  }
 }
 
 std::string describe(CallSite site) {
@@ -72,11 +96,9 @@ TEST(Collectives, RandomEntries) {
 
     int64_t size = typeBytes(c.type);
     std::vector<std::string> in(ranks), out(ranks);
-    std::vector<std::vector<double>> values(ranks);
     for (int64_t r = 0; r < ranks; ++r) {
       in[r] = randomValues(c.type, elementCount(c.inputShape), pick.random);
       out[r] = std::string(elementCount(c.outputShape) * size, '\x55');
-      values[r] = read(c.type, in[r]);
     }
     bool inPlace = c.row().inPlace && pick(0, 1);
     if (inPlace)
@@ -92,23 +114,7 @@ TEST(Collectives, RandomEntries) {
     });
     for (int64_t r = 0; r < ranks; ++r) {
       ASSERT_OK(statuses[r]);
-      std::vector<int64_t> group = mesh.group(c.axes, r);
-      std::vector<std::vector<double>> inputs;
-      for (int64_t member : group)
-        inputs.push_back(values[member]);
-      int64_t self = mesh.index(c.axes, mesh.coordinates(r));
-      ASSERT_EQ(group[self], r);
-      std::vector<double> got = read(c.type, out[r]);
-      Shape index(c.outputShape.size());
-      for (size_t i = 0; i < got.size(); ++i) {
-        int64_t rest = int64_t(i);
-        for (size_t d = index.size(); d-- > 0;) {
-          index[d] = rest % c.outputShape[d];
-          rest /= c.outputShape[d];
-        }
-        double want = expected(c, self, index, inputs);
-        ASSERT_EQ(got[i], want) << "rank " << r << " at " << formatShape(index);
-      }
+      expectDefinition(c, mesh, r, in, out[r]);
     }
   }
 }
@@ -169,6 +175,66 @@ TEST(Collectives, ManyCallsInARow) {
   EXPECT_EQ(wrong, 0);
 }
 
+/// Calls over several groups, each started and finished when chance has it,
+/// between pauses of each rank's own.
+TEST(Collectives, StartedCallsInAnyOrder) {
+  Picker pick;
+  for (int n = 0; n < 60; ++n) {
+    Mesh mesh;
+    mesh.axes = {{"a", pick(1, 3)}, {"b", pick(1, 3)}};
+    int64_t ranks = mesh.axes[0].size * mesh.axes[1].size;
+    for (int64_t r = 0; r < ranks; ++r)
+      mesh.positions.push_back(r);
+    // {call, 0 to start or 1 to finish}
+    std::vector<std::pair<size_t, int>> steps;
+    std::vector<Collective> calls;
+    for (size_t i = 0; i < 8; ++i) {
+      calls.push_back(randomEntry(pick, mesh));
+      steps.push_back({i, 0});
+      steps.push_back({i, 1});
+    }
+    // Ends move down; the starts keep their order.
+    for (size_t i = steps.size(); i-- > 0;)
+      if (steps[i].second == 1)
+        std::rotate(steps.begin() + i, steps.begin() + i + 1,
+                    steps.begin() + pick(int64_t(i) + 1, steps.size()));
+    SCOPED_TRACE(detail::join("seed ", kSeed, " case ", n, " on ", ranks));
+    std::vector<std::vector<std::string>> in(calls.size()), out(calls.size());
+    for (size_t i = 0; i < calls.size(); ++i)
+      for (int64_t r = 0; r < ranks; ++r) {
+        const Collective &c = calls[i];
+        in[i].push_back(
+            randomValues(c.type, elementCount(c.inputShape), pick.random));
+        out[i].push_back(std::string(
+            elementCount(c.outputShape) * typeBytes(c.type), '\x55'));
+      }
+    auto backend = threads(ranks, 30);
+    std::vector<Status> statuses(ranks);
+    onRanks(*backend, [&](int64_t r) {
+      std::mt19937 random(kSeed + r);
+      std::map<std::vector<int64_t>, std::unique_ptr<Communicator>> groups;
+      for (auto [i, part] : steps) {
+        auto &group = groups[mesh.group(calls[i].axes, r)];
+        if (!group)
+          group = std::move(
+              *backend->communicator(r, mesh.group(calls[i].axes, r)));
+        Status status = part == 0
+                            ? group->start(calls[i], {int64_t(i), 0},
+                                           in[i][r].data(), out[i][r].data())
+                            : group->finish({int64_t(i), 0});
+        if (!status.ok())
+          statuses[r] = status;
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 50));
+      }
+    });
+    for (int64_t r = 0; r < ranks; ++r) {
+      ASSERT_OK(statuses[r]);
+      for (size_t i = 0; i < calls.size(); ++i)
+        expectDefinition(calls[i], mesh, r, in[i], out[i][r]);
+    }
+  }
+}
+
 TEST(Collectives, ErrorsReachEveryRank) {
   Collective c{};
   c.kind = CollectiveKind::AllReduce;
@@ -183,8 +249,12 @@ TEST(Collectives, ErrorsReachEveryRank) {
     if (r == 2) {
       backend.abort(userError("rank 2 broke"));
       backend.abort(userError("and again"));
-    } else {
+    } else if (r == 1) {
       statuses[r] = (*all)->run(c, {0, 0}, &x, &x);
+    } else {
+      statuses[r] = (*all)->start(c, {0, 0}, &x, &x);
+      if (statuses[r].ok())
+        statuses[r] = (*all)->finish({0, 0});
     }
   });
   EXPECT_EQ(statuses[0].message(), "rank 2 broke");

@@ -201,6 +201,9 @@ TEST(Mpi, ErrorsOfARankEndAll) {
   EXPECT_NE(run(f.weights() + " --entry fail")
                 .find("tp-run: error: rank 1: gemm 99 is not in the manifest"),
             std::string::npos);
+  EXPECT_NE(run(f.weights() + " --entry fail-beside")
+                .find("tp-run: error: rank 1: gemm 99 is not in the manifest"),
+            std::string::npos);
   EXPECT_NE(run(f.weights() + " --entry stall --timeout 3")
                 .find("waited in collective 0 (all_reduce, layer 7, m.w2): "
                       "rank 1 did not arrive within 3 s"),

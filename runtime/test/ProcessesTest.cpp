@@ -216,6 +216,10 @@ TEST(Processes, ErrorsOfARankEndAll) {
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.err,
             "tp-run: error: rank 1: gemm 99 is not in the manifest\n");
+  result = f.run(f.weights() + " --entry fail-beside --backend processes");
+  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.err,
+            "tp-run: error: rank 1: gemm 99 is not in the manifest\n");
   result = f.run(f.weights() + " --entry mismatch --backend processes");
   EXPECT_EQ(result.code, 3);
   EXPECT_NE(result.err.find("ranks disagree: rank "), std::string::npos);

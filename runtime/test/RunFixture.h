@@ -48,6 +48,7 @@ inline json gemm(int64_t id, int64_t n, int64_t k, const char *activation) {
           {"residual", false}};
 }
 
+/// On an even number of ranks the collective is started and awaited.
 inline json mlpManifest(int64_t ranks) {
   int64_t local = (kHidden + ranks - 1) / ranks;
   json none = json::array();
@@ -62,7 +63,8 @@ inline json mlpManifest(int64_t ranks) {
   y["name"] = "y";
   y["shape"] = y["local_shape"] = {kRows, kOut};
   json entries = json::array();
-  for (const char *name : {"mlp", "fail", "stall", "mismatch", "differ"})
+  for (const char *name :
+       {"mlp", "fail", "stall", "mismatch", "differ", "fail-beside"})
     entries.push_back({{"name", name},
                        {"inputs", std::string(name) == "mlp" ? json::array({x})
                                                              : json::array()},
@@ -98,6 +100,7 @@ inline json mlpManifest(int64_t ranks) {
                                    {"output_shape", {kRows, kOut}},
                                    {"count", 1},
                                    {"bytes", kRows * kOut * 4},
+                                   {"asynchronous", ranks % 2 == 0},
                                    {"cause", "partial sum of w2"},
                                    {"annotation", "w1"},
                                    {"location", "m.w2"},

@@ -41,22 +41,27 @@ TEST(Run, SameResultAtEveryDegree) {
 
     json trace = json::parse(readFile(f.directory / "t.json"));
     std::map<std::string, int> counts;
+    // The collective has a row of its own then, and the wait for it an event.
+    bool isStarted = ranks % 2 == 0;
     for (const json &event : trace["traceEvents"]) {
       ++counts[event["name"].get<std::string>()];
       if (event["name"] == "all_reduce") {
         EXPECT_EQ(event["args"]["ledger"], 0);
         EXPECT_EQ(event["args"]["location"], "m.w2");
+        EXPECT_EQ(event["tid"].get<int64_t>() >= ranks, isStarted);
       }
     }
     int64_t local = (kHidden + ranks - 1) / ranks;
     std::map<std::string, int> expected = {
         {"process_name", 1},
-        {"thread_name", ranks},
-        {detail::join("gemm w1 ", local, "x", kIn), 3 * ranks},
+        {"thread_name", isStarted ? 2 * ranks : ranks},
+        {detail::join("gemm w1 ", local, "x", kIn), 6 * ranks},
         {detail::join("gemm 1 ", kOut, "x", local), 3 * ranks},
         {"all_reduce", 3 * ranks},
         {"scale", 3 * ranks},
         {"step", 3 * ranks}};
+    if (isStarted)
+      expected["wait for all_reduce"] = 3 * ranks;
     EXPECT_EQ(counts, expected);
   }
 }
@@ -141,6 +146,11 @@ TEST(Run, NpyInAndOut) {
 TEST(Run, ErrorOfOneRankEndsAll) {
   Fixture f(4);
   auto result = f.run(f.weights() + " --entry fail");
+  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.err,
+            "tp-run: error: rank 1: gemm 99 is not in the manifest\n");
+  // In the middle of a collective.
+  result = f.run(f.weights() + " --entry fail-beside");
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.err,
             "tp-run: error: rank 1: gemm 99 is not in the manifest\n");
@@ -335,7 +345,7 @@ TEST(Run, ArtifactsThatAreRefused) {
   EXPECT_EQ(refusal(mlpManifest(1), code.substr(0, 300)),
             "code: the section headers are malformed");
   EXPECT_EQ(refusal(emptyManifest(), code),
-            "code: the manifest has 1 entries, the code has 5");
+            "code: the manifest has 1 entries, the code has 6");
   EXPECT_EQ(refusal(mlpManifest(1), readFile(TPRT_TEST_IMPORTS)),
             "code: expected no imported symbol, got 'puts'");
   EXPECT_EQ(refusal(mlpManifest(1), readFile(TPRT_TEST_EXPORTS)),

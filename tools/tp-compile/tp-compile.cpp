@@ -57,6 +57,11 @@ struct CommandLine {
                "(the default: norms, element-wise operations and reshapes) or "
                "full (all but what layers carry)"),
       cl::value_desc("WHAT"), cl::init("selective"), cl::cat(category)};
+  cl::opt<std::string> overlap{
+      "overlap",
+      cl::desc("What runs beside collectives: auto (the default: what does not "
+               "need them, where that is enough to pay) or off"),
+      cl::value_desc("WHAT"), cl::init("auto"), cl::cat(category)};
   std::string targetSyntax = tp::getTargetSyntax();
   cl::opt<std::string> target{"target", cl::desc("What to make code for (cpu)"),
                               cl::value_desc(targetSyntax), cl::init("cpu"),
@@ -91,6 +96,7 @@ struct CommandLine {
   /// Each reads what it is named for; 0, or the exit code.
   int read(tp::CompileOptions &options);
   int readRecompute(tp::CompileOptions &options);
+  int readOverlap(tp::CompileOptions &options);
   int readExplain(tp::CompileOptions &options);
   int readStage(tp::CompileOptions &options);
   int readFirstStage(tp::CompileOptions &options);
@@ -115,6 +121,8 @@ int CommandLine::read(tp::CompileOptions &options) {
   options.stages.allowPadding = allowPadding;
   if (int code = readRecompute(options))
     return code;
+  if (int code = readOverlap(options))
+    return code;
   llvm::SmallVector<tp::MeshTextAxis> axes;
   if (mesh.getNumOccurrences() > 0)
     if (std::string problem = tp::parseMeshText(mesh, axes); !problem.empty())
@@ -135,6 +143,15 @@ int CommandLine::read(tp::CompileOptions &options) {
   for (const tp::MeshTextAxis &axis : axes)
     ranks *= axis.size;
   return readMemoryOption(options, ranks);
+}
+
+int CommandLine::readOverlap(tp::CompileOptions &options) {
+  if (overlap != "auto" && overlap != "off")
+    return refuse("for the --overlap option: expected auto or off, got '" +
+                  overlap + "'");
+  options.stages.overlap =
+      overlap == "auto" ? tp::Overlap::Auto : tp::Overlap::Off;
+  return 0;
 }
 
 int CommandLine::readRecompute(tp::CompileOptions &options) {

@@ -25,6 +25,18 @@
 
 namespace tp {
 
+/// What a scheduled program does beside a call.
+struct CallOverlap {
+  /// The call is started, and awaited where its result is needed; otherwise it
+  /// is done at once, for this reason.
+  bool isStarted = false;
+  std::string reason;
+  /// Between the two, of one call: kernels, their floating point operations,
+  /// and what they read and write.
+  int64_t kernels = 0, bytes = 0;
+  double flops = 0;
+};
+
 /// One call: a collective, or several that are one.
 struct LedgerLine {
   int64_t id = 0;
@@ -39,6 +51,8 @@ struct LedgerLine {
   std::string cause, annotation, location, pass;
   /// The function, and the repeated layer in it (empty outside of layers).
   std::string function, layer;
+  /// Of a program that has been scheduled (tp/Schedule/Describe.h).
+  std::optional<CallOverlap> overlap;
 };
 
 /// Of all collectives of one kind, over all calls.

@@ -13,6 +13,7 @@
 #define TP_PIPELINES_PIPELINES_H
 
 #include "tp/Differentiate/Recompute.h"
+#include "tp/Schedule/Overlap.h"
 #include "tp/Target/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -52,6 +53,8 @@ struct StageOptions {
   bool allowPadding = false;
   /// Of differentiate.
   Recompute recompute = Recompute::Selective;
+  /// Of schedule: what runs beside collectives.
+  Overlap overlap = Overlap::Auto;
   /// Of schedule and lower: what runs the program.
   TargetHandle target;
 };

@@ -15,6 +15,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Ledger/Ledger.h"
+#include "tp/Schedule/Overlap.h"
+#include "tp/Target/Target.h"
 
 namespace tp {
 
@@ -25,9 +27,11 @@ int64_t getStateBytes(mlir::ModuleOp module);
 int64_t getValueBytes(mlir::FunctionOpInterface function);
 
 /// Add to a program's report the memory and the kernels of each of its
-/// functions, of which `scheduled` is what schedule has made. Fails, after an
-/// error, if an operation has no iteration space.
-mlir::LogicalResult addSchedule(mlir::ModuleOp scheduled, LedgerReport &report);
+/// functions, of which `scheduled` is what schedule has made for `target` with
+/// this choice of overlap, and of each collective what runs beside it. Fails,
+/// after an error, if an operation has no iteration space.
+mlir::LogicalResult addSchedule(mlir::ModuleOp scheduled, const Target &target,
+                                Overlap overlap, LedgerReport &report);
 
 } // namespace tp
 

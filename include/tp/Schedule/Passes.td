@@ -365,15 +365,66 @@ def FormKernels : Pass<"tp-form-kernels", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numKernels", "kernels", "distinct row kernels">];
 }
 
+def OrderSteps : Pass<"tp-order-steps", "::mlir::func::FuncOp"> {
+  let summary = "put products beside collectives that they do not need";
+  let description = [{
+    Between a collective and what reads its result goes what does not need it.
+    A derivative has such work: the gradients of weights beside the all-reduce
+    of the input's gradient. Products (calls of a library) that stand behind the
+    reader and do not depend on the collective are moved before the reader, with
+    what they need themselves. Then each collective is moved down to its first
+    reader: those that are needed first come first, so that none waits for
+    another that could have waited. (A gather of what is saved in parts, which a
+    weight's gradient reads, so comes beside the product of the input's
+    gradient.) `tp-start-collectives` moves them up again, in that order.
+
+    No more bytes live at once than before: a move that would need more is not
+    made. Collectives of less than `least-bytes` stay where they are, and
+    nothing is moved for them.
+
+    Precondition: kernels are formed; before tp-start-collectives.
+
+    Before:
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func private @gemm_0(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"}
+    func.func @main(%dy: tensor<8x64xf32>, %x: tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+      %0 = call @gemm_0(%dy) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
+      %2 = call @gemm_0(%1) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %3 = call @gemm_0(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      return %2, %3 : tensor<8x64xf32>, tensor<8x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %0 = call @gemm_0(%dy) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %3 = call @gemm_0(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
+    %2 = call @gemm_0(%1) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %2, %3 : tensor<8x64xf32>, tensor<8x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::tp::TPDialect"];
+  let options = [Option<"leastBytes", "least-bytes", "int64_t", "0",
+                        "for collectives of so many bytes">];
+  let statistics = [Statistic<"numMoved", "moved",
+                              "products moved beside a collective">];
+}
+
 def StartCollectives : Pass<"tp-start-collectives", "::mlir::func::FuncOp"> {
   let summary = "start collectives early and await them late";
   let description = [{
-    Makes every collective asynchronous: it is moved up to where its operand is
+    Makes collectives asynchronous: each is moved up to where its operand is
     ready, and a `tp.await` is placed before the first operation that needs the
     result. What stands between the two runs beside it. The order of the
     collectives among themselves does not change, so that all ranks agree on it.
 
-    Only for devices: a collective of host ranks is over when the call returns.
+    A device starts all of them. On the host a collective that is not awaited is
+    over when the call returns, and to start one costs something too: with
+    `least-bytes` only those are started whose tensor has so many bytes and
+    which have kernels beside them that read and write as many. The others stay
+    where they are.
 
     Before:
     ```mlir
@@ -397,6 +448,11 @@ def StartCollectives : Pass<"tp-start-collectives", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::tp::TPDialect"];
+  let options = [Option<"leastBytes", "least-bytes", "int64_t", "0",
+                        "start collectives of so many bytes, beside work on as "
+                        "many; 0: all">,
+                 Option<"atOnce", "at-once", "bool", "false",
+                        "await each where it is started">];
   let statistics = [Statistic<"numOverlapped", "overlapped",
                               "collectives with work between start and await">];
 }

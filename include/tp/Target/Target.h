@@ -34,6 +34,10 @@ struct TargetTraits {
   bool launchesKernels = false;
   /// A collective goes on beside the step until it is awaited.
   bool startsCollectives = false;
+  /// A collective that is not awaited is done when the call returns. So only
+  /// those are started whose tensor has so many bytes and which stand beside
+  /// work on as many; 0: all are started.
+  int64_t leastStartedBytes = 0;
   /// Products of up to so many rows are row kernels, with all that is computed
   /// on the way, rather than calls of a GEMM: what takes time is to read
   /// weights once.

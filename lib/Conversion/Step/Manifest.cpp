@@ -317,6 +317,8 @@ static json::Object makeCollective(Operation *op, int64_t id) {
       {"annotation", ledger ? text(ledger.getAnnotation()) : ""},
       {"location", toString(op->getLoc())},
       {"pass", ledger ? text(ledger.getPass()) : ""}};
+  if (getAwait(op))
+    result["asynchronous"] = true;
   if (row.reduces())
     result["reduction"] = collective.getReductionName().str();
   if (row.gathers() || row.cuts())

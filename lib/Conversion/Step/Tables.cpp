@@ -231,7 +231,6 @@ FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
       } else if (isa<LibraryOpInterface>(op)) {
         added = tables.addLibrary(op);
       } else if (isa<CollectiveOpInterface>(op)) {
-        tables.idOf[op] = tables.collectives.size();
         tables.collectives.push_back(op);
       } else if (isa<arith::ConstantOp>(op)) {
         bool isRead = llvm::any_of(op->getUsers(), [](Operation *user) {
@@ -248,5 +247,19 @@ FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
     if (result.wasInterrupted())
       return failure();
   }
+  tables.numberCollectives();
   return tables;
+}
+
+/// By their ids in the ledger: schedule may have changed their order.
+void Tables::numberCollectives() {
+  auto getId = [](Operation *op) {
+    LedgerAttr ledger = cast<CollectiveOpInterface>(op).getLedgerEntry();
+    return ledger ? ledger.getId() : -1;
+  };
+  llvm::stable_sort(collectives, [&](Operation *a, Operation *b) {
+    return getId(a) < getId(b);
+  });
+  for (auto [id, op] : llvm::enumerate(collectives))
+    idOf[op] = id;
 }

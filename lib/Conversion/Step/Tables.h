@@ -107,6 +107,7 @@ private:
   mlir::LogicalResult addLibraryKernels(mlir::Operation *op,
                                         llvm::StringRef pass);
   void addParameter(mlir::Value value);
+  void numberCollectives();
   mlir::LogicalResult addConstant(mlir::Operation *op);
 };
 

@@ -25,13 +25,22 @@ static constexpr llvm::StringLiteral level3[] = {
 static constexpr llvm::StringLiteral level4[] = {
     "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
+/// To hand a call to another thread and to come back for its result takes about
+/// as long as to send so much to the next core (docs/Rationale.md).
+static constexpr int64_t leastStartedBytes = int64_t(64) << 10;
+
 namespace {
 class CpuTarget : public Target {
 public:
   CpuTarget(llvm::StringRef text, HostCpu host)
       : Target(text), host(std::move(host)) {}
 
-  TargetTraits getTraits() const override { return {}; }
+  TargetTraits getTraits() const override {
+    TargetTraits traits;
+    traits.startsCollectives = true;
+    traits.leastStartedBytes = leastStartedBytes;
+    return traits;
+  }
   HostCpu getHost() const override { return host; }
 
   /// What the library could do as well is done with the rows' other work.

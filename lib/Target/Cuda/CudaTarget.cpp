@@ -33,7 +33,8 @@ public:
 
   TargetTraits getTraits() const override {
     return {/*launchesKernels=*/true, /*startsCollectives=*/true,
-            /*mostRowsWithoutGemm=*/1, /*mixesTypes=*/false};
+            /*leastStartedBytes=*/0, /*mostRowsWithoutGemm=*/1,
+            /*mixesTypes=*/false};
   }
   HostCpu getHost() const override { return {}; }
 

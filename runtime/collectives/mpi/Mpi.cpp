@@ -9,14 +9,20 @@
 // collectives goes over TCP, so that a lost rank is named while the others sit
 // in MPI; through MPI the ranks learn where rank 0's side channel listens.
 //
+// MPI moves long messages only while it is called. So collectives that go on
+// beside the step are made by a thread of their own (Progress.h), and all calls
+// of MPI come one after the other, from there or from the rank's thread.
+//
 //===----------------------------------------------------------------------===//
 
 #include "../../support/Cores.h"
 #include "../BackendTable.h"
+#include "../Progress.h"
 #include "../net/NetRendezvous.h"
 #include "../processes/Segment.h"
 #include "MpiCollective.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <random>
@@ -92,8 +98,10 @@ bool callAside(std::function<void()> call,
 /// Messages of the members of one communicator.
 class Messages {
 public:
-  Messages(const Mpi &mpi, SideChannel &side, void *communicator, bool crowded)
-      : mpi(mpi), side(&side), communicator(communicator), crowded(crowded) {}
+  Messages(const Mpi &mpi, SideChannel &side, const Progress &progress,
+           void *communicator, bool crowded)
+      : mpi(mpi), side(&side), progress(&progress), communicator(communicator),
+        crowded(crowded) {}
 
   Status exchange(int32_t tag, const std::vector<tprt_mpi_part> &receives,
                   const std::vector<tprt_mpi_part> &sends) {
@@ -103,7 +111,8 @@ public:
                                         int64_t(receives.size()), sends.data(),
                                         int64_t(sends.size())),
                        "send"));
-    // The watcher of the side channel says when a wait is in vain.
+    // The watcher of the side channel says when a wait is in vain. While the
+    // step computes, its cores are not for looking.
     constexpr int kSpins = 2000, kYields = 20000, kLooks = 64;
     for (int n = 0;; ++n) {
       int32_t done = 0;
@@ -112,7 +121,7 @@ public:
         return {};
       if (n % kLooks == 0)
         TPRT_TRY(side->failure());
-      if (n > kYields)
+      if (n > kYields || !progress->isAwaited())
         usleep(50);
       else if (crowded || n > kSpins)
         std::this_thread::yield();
@@ -122,16 +131,17 @@ public:
 private:
   Mpi mpi;
   SideChannel *side;
+  const Progress *progress;
   void *communicator;
   bool crowded;
 };
 
 class MpiCommunicator : public Communicator {
 public:
-  MpiCommunicator(SideChannel &side, Messages messages,
+  MpiCommunicator(SideChannel &side, Progress &progress, Messages messages,
                   std::vector<int64_t> list, int64_t self, int32_t largestTag)
-      : side(side), messages(std::move(messages)), members(std::move(list)),
-        largestTag(largestTag),
+      : side(side), progress(progress), messages(std::move(messages)),
+        members(std::move(list)), largestTag(largestTag),
         collective(self, int64_t(members.size()),
                    [this](const auto &receives, const auto &sends) {
                      return this->messages.exchange(tag, receives, sends);
@@ -139,6 +149,32 @@ public:
 
   Status run(const Collective &entry, CallSite site, const void *in,
              void *out) override {
+    return progress.run([&] { return call(entry, site, in, out); });
+  }
+  Status start(const Collective &entry, CallSite site, const void *in,
+               void *out) override {
+    uint64_t ticket = progress.start(
+        [=, this, &entry] { return call(entry, site, in, out); });
+    started.push_back({site, ticket});
+    return {};
+  }
+  Status finish(CallSite site) override {
+    auto found = std::find_if(started.begin(), started.end(),
+                              [&](auto &one) { return one.first == site; });
+    if (found == started.end())
+      return {};
+    uint64_t ticket = found->second;
+    started.erase(found);
+    return progress.finish(ticket);
+  }
+  void abandon() override {
+    progress.drain();
+    started.clear();
+  }
+
+private:
+  Status call(const Collective &entry, CallSite site, const void *in,
+              void *out) {
     side.enter(site, &members);
     tag = tagOf(site, largestTag);
     Status status = collective.run(entry, in, out);
@@ -147,9 +183,11 @@ public:
     return status;
   }
 
-private:
   SideChannel &side;
+  Progress &progress;
   Messages messages;
+  /// The calls that were started and not finished, with their tickets.
+  std::vector<std::pair<CallSite, uint64_t>> started;
   std::vector<int64_t> members;
   int32_t largestTag, tag = 0;
   MessageCollective collective;
@@ -201,7 +239,7 @@ public:
         receives.push_back({r, &values[size_t(r)], 8});
         sends.push_back({r, &value, 8});
       }
-    TPRT_TRY(all->exchange(0, receives, sends));
+    TPRT_TRY(progress.run([&] { return all->exchange(0, receives, sends); }));
     if (Status status = compareValues(values, what); !status.ok())
       return side->abort(status);
     side->leave();
@@ -217,8 +255,8 @@ protected:
     side->leave();
     if (!made)
       return made.status();
-    return std::make_unique<MpiCommunicator>(*side, std::move(*made), members,
-                                             self, largestTag);
+    return std::make_unique<MpiCommunicator>(*side, progress, std::move(*made),
+                                             members, self, largestTag);
   }
 
 private:
@@ -231,7 +269,7 @@ private:
           mpi.table->communicator(members.data(), int64_t(members.size()),
                                   nextTag++ % largestTag, &communicator),
           "make a communicator"));
-    return Messages(mpi, *side, communicator, crowded);
+    return Messages(mpi, *side, progress, communicator, crowded);
   }
 
   Mpi mpi;
@@ -241,6 +279,7 @@ private:
   bool crowded;
   std::vector<int64_t> allRanks;
   std::optional<Messages> all; ///< of all ranks, once they agree on something
+  Progress progress;           ///< ends before what its calls use
 };
 
 //===----------------------------------------------------------------------===//

@@ -507,12 +507,12 @@ Expected<std::vector<std::string>> NetChannel::resultOf(uint64_t mine) {
 /// All ranks have come to the same exchange of values.
 Status NetChannel::arrive() {
   std::vector<int64_t> late;
-  auto result = everyone.arrive(rank(), size(),
-                                {.oneProcess = false,
-                                 .crowded = crowded,
-                                 .timeout = timeout(),
-                                 .aborted = memory->aborted()},
-                                late);
+  auto result = everyone.meet(rank(), size(),
+                              {.oneProcess = false,
+                               .crowded = crowded,
+                               .timeout = timeout(),
+                               .aborted = memory->aborted()},
+                              late);
   if (result == Barrier::Result::Passed)
     return {};
   TPRT_TRY(failure());

@@ -82,12 +82,13 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   All ranks call the same entries in the same order. in == out is allowed
 ///   where the row of tprt/collectives.h says so. Buffers lie in the
 ///   communication arena, the general arena, inputs or parameters (the first is
-///   the fastest on some backends). On a device it is only started: its operand
-///   and result belong to the communication until `wait`. A host backend
-///   returns when it is done.
+///   the fastest on some backends). On a device, and where the manifest says
+///   that the entry is asynchronous, it is only started: its operand and result
+///   belong to the communication until `wait`. Otherwise it is done when the
+///   call returns.
 /// wait: what follows reads the result, or overwrites the operand, of the last
-///   call of collective `id`, which was in `layer`. Nothing is
-///   waited for on the host. Every start is awaited exactly once.
+///   call of collective `id`, which was in `layer`. Nothing is waited for where
+///   that call was not only started. Every start is awaited exactly once.
 /// launch: start kernel `kernels[id]` of the device code, in `layer`;
 ///   `arguments` points to eight-byte slots (addresses, i64 values) in the
 ///   order of the kernel's parameters, and is read before the call returns.
