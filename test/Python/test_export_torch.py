@@ -178,6 +178,20 @@ def test_forms_that_are_refused(words, function, args):
         exported(function, *inputs, w=torch.randn(4, 2, 3))
 
 
+@pytest.mark.parametrize("sizes, more", [
+    ((6, 6, 3), {"groups": 6, "padding": 2}),
+    ((6, 4, 3), {"groups": 2, "bias": False}),
+    ((2, 6, 2), {"groups": 2, "stride": 2, "dilation": 2, "padding": 1}),
+])
+def test_convolutions_in_groups(sizes, more):
+    """The export is compared with the module when it is made; on ranks, channels that do not divide."""
+    torch.manual_seed(5)
+    model = nn.Sequential(nn.Conv1d(*sizes, **more), nn.GELU(), nn.Conv1d(sizes[1], 2, 1)).eval()
+    x = torch.randn(2, sizes[0], 7)
+    got = tp_mlir.export(model, (x,)).compile(mesh="tp=3").run(x)["output"]
+    assert numpy.abs(got - model(x).detach().numpy()).max() < 1e-5
+
+
 @pytest.mark.parametrize("words,function", [
     ("expected a module that returns tensors", lambda m, x: None),
     ("the forward changes .* in place; expected a function of its inputs", lambda m, x: x.add_(1)),
