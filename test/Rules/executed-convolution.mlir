@@ -18,7 +18,7 @@ func.func @channels(%x: tensor<2x6x10xf32> {tp.sharding = #tp.sharding<@mesh, [{
 // A sequence over ranks is gathered, for each position needs those before it.
 // CHECK: partition @sequence: equal
 func.func @sequence(%x: tensor<2x8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}, {}]>}) -> (tensor<2x8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}, {}]>}) {
-  %w = tp.parameter "w" : tensor<4x1x5xf32>
+  %w = tp.parameter "w5" : tensor<4x1x5xf32>
   %y = nn.causal_conv %x, %w : (tensor<2x8x4xf32>, tensor<4x1x5xf32>) -> tensor<2x8x4xf32>
   return %y : tensor<2x8x4xf32>
 }

@@ -132,13 +132,15 @@ FailureOr<SmallVector<Value>> CausalConvOp::buildVjp(OpBuilder &builder,
       /*bias=*/Value(), getReversed() ? UnitAttr() : builder.getUnitAttr());
   int64_t channels = weight.getDimSize(0), taps = weight.getDimSize(2);
   bool reversed = getReversed();
-  Value padded = padSequence(builder, getLoc(), getInput(),
-                             reversed ? 0 : taps - 1, reversed ? taps - 1 : 0);
+  // One zero more than is read: a loop that is read as it stands, without an
+  // offset, would have to be as long as the padded input.
+  Value padded = padSequence(builder, getLoc(), getInput(), reversed ? 1 : taps,
+                             reversed ? taps - 1 : 0);
   Loops d = emitter.loops(3);
   SmallVector<Value> entries;
   for (int64_t tap = 0; tap < taps; ++tap) {
-    // Position i of the padded input is i - (k - 1) of the input.
-    AffineExpr at = d[1] + (reversed ? taps - 1 - tap : tap);
+    // Position i of the padded input is i - k of the input, or i - 1.
+    AffineExpr at = d[1] + (reversed ? taps - tap : tap + 1);
     Value entry = emitter.reduce(
         weight.clone({channels}), {d[2]}, 3, Combine::Sum,
         {{cotangent, d}, {padded, {d[0], at, d[2]}}},
