@@ -22,7 +22,8 @@ _GROUPED = dict(_SIZES, num_key_value_heads=2)
 class Architecture:
     """`needed`: all-reduces of a step: two a layer, or one where attention and MLP are side by
     side, one more where queries and keys are normed over all heads at once, and one of the word
-    table. `on_four`: all calls of four ranks, where two heads of keys need others. `experts`: a
+    table. `gathers`: all-gathers, one for each projection whose parts lie one after the other.
+    `on_four`: all calls of four ranks, where two heads or groups need others. `experts`: a
     token's path is a choice, which another rounding may change. `refused`: words of the error
     that says why it has no form."""
     config: str
@@ -30,6 +31,7 @@ class Architecture:
     settings: dict
     kind: str = "text"
     needed: int = 5
+    gathers: int = 0
     on_four: dict = None
     attention: str = "sdpa"
     outputs: list = None
@@ -40,7 +42,8 @@ class Architecture:
         """Count by kind of a step on `degree` ranks."""
         if degree == 4 and self.on_four:
             return self.on_four
-        return {"all_reduce": self.needed} if degree > 1 else {}
+        gathers = {"all_gather": self.gathers} if self.gathers else {}
+        return gathers | {"all_reduce": self.needed} if degree > 1 else {}
 
 
 def _text(config, settings, model=None, **rest):
@@ -127,8 +130,7 @@ ARCHITECTURES = {
                      attention="eager", refused="aten.topk.default: is not in the table"),
     "mamba2": _text("Mamba2Config", dict(hidden_size=64, num_hidden_layers=2, vocab_size=97,
                                          num_heads=8, head_dim=16, state_size=16, n_groups=2),
-                    attention="eager", needed=3,
-                    refused="aten.convolution.default: transposed or in groups"),
+                    attention="eager", needed=3, gathers=2, on_four={"all_gather": 2, "all_reduce": 5}),
 }
 
 

@@ -296,6 +296,9 @@ static AxisList findAxes(ArrayRef<HeadProjection> projections,
 }
 
 LogicalResult HeadFitter::fit(Operation *op) {
+  // The pool of a convolution lies as the channels of its weight do.
+  if (auto conv = dyn_cast<nn::PagedConvOp>(op))
+    shardCache(conv.getPool(), findWeight(conv.getWeight()), mesh);
   std::optional<AttentionHeads> found = getAttention(op);
   if (!found)
     return success();

@@ -281,6 +281,26 @@ struct LayerBuilder {
     return m.dropout(place, y, c.dropout.residual);
   }
 
+  /// A convolution of the product of two projections, times a third one. The
+  /// three are one tensor, one after the other.
+  Value convolve(Value x) const {
+    std::string place = m.placeOf(at(layout.conv));
+    bool hasBias = c.conv->hasBias;
+    auto part = [&](StringRef name, int64_t number) {
+      Part rows{number * c.hiddenSize, 3 * c.hiddenSize, name};
+      return project(m, at(layout.convIn), x, c.hiddenSize, hasBias, rows);
+    };
+    Value before = part("B", 0), behind = part("C", 1), input = part("x", 2);
+    Value weight = m.parameter(m.namesOf(at(layout.conv) + ".weight"),
+                               {c.hiddenSize, 1, c.conv->taps});
+    Value bias;
+    if (hasBias)
+      bias = m.parameter(m.namesOf(at(layout.conv) + ".bias"), {c.hiddenSize});
+    Value y = m.causalConv(place, m.mul(place, before, input), weight, bias);
+    return project(m, at(layout.convOut), m.mul(place, behind, y), c.hiddenSize,
+                   hasBias);
+  }
+
   Value feedForward(Value x) const {
     if (!c.experts || kind.isDense)
       return m.dropout(
@@ -329,7 +349,8 @@ struct LayerBuilder {
   Value build(Value x) const {
     std::string place = m.placeOf(layout.layer);
     Value normed = kind.skipsNorm ? x : norm(layout.attentionNorm, x);
-    Value attended = norm(layout.attentionAddendNorm, attend(normed));
+    Value mixed = kind.convolves ? convolve(normed) : attend(normed);
+    Value attended = norm(layout.attentionAddendNorm, mixed);
     attended = m.scale(place, attended, c.residualScale);
     if (layout.isParallel) {
       if (!layout.feedForwardNorm.empty())

@@ -39,6 +39,9 @@ Family getQwen2VLText();
 Family getQwen25VLText();
 Family getQwen3VLText();
 
+// Convolutions in the place of attention (ConvFamilies.cpp).
+Family getLfm2();
+
 // Layer norms and no gate (LayerNormFamilies.cpp).
 Family getPhi();
 Family getGPTJ();

@@ -646,6 +646,7 @@ ArrayRef<Family> getFamilies() {
                                  getArcee(),
                                  getInternLM3(),
                                  getHelium(),
+                                 getLfm2(),
                                  getQwen2VLText(),
                                  getRoberta("camembert", "Camembert"),
                                  getOlmoe(),

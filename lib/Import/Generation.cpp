@@ -124,9 +124,11 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
       failed(checkRange(loc, "cells", options.cells, options.getMostCells(),
                         "what all rows can fill,")))
     return failure();
-  if (options.getCells() >
-      maxElements / layers /
-          (config.numKVHeads * std::max(config.headDim, config.valueDim)))
+  int64_t widest =
+      config.numKVHeads * std::max(config.headDim, config.valueDim);
+  if (config.conv)
+    widest = std::max(widest, config.hiddenSize);
+  if (options.getCells() > maxElements / layers / widest)
     return emitError(loc) << "a cache of " << options.rows << " rows of "
                           << options.context
                           << " positions is too large: expected fewer --rows, "
@@ -187,6 +189,8 @@ LogicalResult noteGeneration(ModuleOp module, StringRef directory,
       number("window", options.window),
       builder.getNamedAttr("stop_ids", builder.getDenseI64ArrayAttr(
                                            llvm::to_vector(read->stopIds)))};
+  if (config.conv)
+    entries.push_back(number("conv_inputs", config.conv->taps - 1));
   if (!read->defaults.empty() || !read->ignored.empty()) {
     SmallVector<StringRef> ignored(read->ignored.begin(), read->ignored.end());
     entries.push_back(builder.getNamedAttr(

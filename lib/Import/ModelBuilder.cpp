@@ -497,7 +497,10 @@ Value ModelBuilder::repeatLayers(
     // Of several layers numbers are written from the first one on.
     firstIteration = period == 1 ? run.first : 0;
     numIterations = run.count;
-    auto caches = left.take_front(step ? 2 * period : 0);
+    unsigned numCaches = 0;
+    for (LayerKind kind : run.kinds)
+      numCaches += step ? countCaches(kind) : 0;
+    auto caches = left.take_front(numCaches);
     left = left.drop_front(caches.size());
     SmallVector<Value> stacked;
     for (const StepValues::Cache &cache : caches)
@@ -513,15 +516,16 @@ Value ModelBuilder::repeatLayers(
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(repeat.getBodyBlock());
     SmallVector<Value> next{repeat.getCarriedArgs().front()};
+    ValueRange pools = repeat.getStackedArgs();
     for (auto [place, kind] : llvm::enumerate(run.kinds)) {
       layerNumber = getLayerNumber(run, place);
       if (step) {
-        step->layerKeys = repeat.getStackedArgs()[2 * place];
-        step->layerValues = repeat.getStackedArgs()[2 * place + 1];
+        step->layer = llvm::to_vector(pools.take_front(countCaches(kind)));
+        pools = pools.drop_front(countCaches(kind));
       }
       next.front() = body(next.front(), kind);
       if (step)
-        next.append({step->layerKeys, step->layerValues});
+        next.append(step->layer);
     }
     YieldOp::create(builder, repeat.getLoc(), next);
     x = repeat.getCarriedResults().front();

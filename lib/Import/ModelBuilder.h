@@ -132,6 +132,10 @@ public:
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
                               mlir::Value k, mlir::Value v, mlir::Value bias,
                               mlir::Value sinks, bool slides);
+  /// A short convolution of x[b, s, c]; `bias` may be null. A step reads inputs
+  /// of earlier ones from the layer's pool, and keeps its own there.
+  mlir::Value causalConv(llvm::StringRef path, mlir::Value x,
+                         mlir::Value weight, mlir::Value bias);
   /// values[b, s, n], zero where a step has no token.
   mlir::Value keepTokens(llvm::StringRef path, mlir::Value values);
   /// The positions of hidden[b, s, h] whose logits are asked for.
@@ -281,14 +285,17 @@ private:
     GenerateOptions options;
     int64_t numRows;
     mlir::Value starts, table, rows, positions, cells;
-    /// States of each layer that is written, keys and values, with their
-    /// successors, and those of the layer that is emitted.
+    /// Of convolutions: see nn.conv_places.
+    mlir::Value slots, sources;
+    /// States of each layer that is written (keys and values, or inputs of a
+    /// convolution), with their successors, and those of the layer that is
+    /// emitted, in this order.
     struct Cache {
       std::string name;
       mlir::Value state, successor;
     };
     llvm::SmallVector<Cache> caches;
-    mlir::Value layerKeys, layerValues;
+    llvm::SmallVector<mlir::Value> layer;
   };
 
   /// `name` with the number of the layer that is emitted for `{i}`.
@@ -313,6 +320,11 @@ private:
                          llvm::StringRef defaultValue = "zeros");
   NamedValues chooseTokens(llvm::StringRef path, mlir::Value logits);
   mlir::RankedTensorType getCacheType(int64_t layers, int64_t size) const;
+  mlir::RankedTensorType getConvPoolType(int64_t layers) const;
+  /// How many states a layer has in a step.
+  static unsigned countCaches(LayerKind kind) { return kind.convolves ? 1 : 2; }
+  void addCaches();
+  void addPlaces(mlir::Value context);
   mlir::Value addState(llvm::StringRef name, mlir::RankedTensorType type);
   mlir::Value writeCache(llvm::StringRef path, mlir::Value x, mlir::Value pool);
   mlir::Value pagedAttention(llvm::StringRef path, mlir::Value q, mlir::Value k,

@@ -265,7 +265,9 @@ SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
   for (auto [i, kind] : llvm::enumerate(kinds)) {
     // A window that is not shorter than the sequence is none.
     kind.slides = slides[i] && getReach() < length;
-    kind.rotates = skipsRotation.empty() || !skipsRotation[i];
+    kind.convolves = !convolves.empty() && convolves[i];
+    kind.rotates =
+        !kind.convolves && (skipsRotation.empty() || !skipsRotation[i]);
     kind.isLocal = slides[i] && localRope;
     kind.isDense = !isDense.empty() && isDense[i];
     kind.skipsNorm = layout.skipsFirstNorm && i == 0;

@@ -399,11 +399,18 @@ static void readLayerTypes(ObjectReader &reader, const ConfigKeys &keys,
   }
   for (auto [i, type] : llvm::enumerate(*types)) {
     std::optional<StringRef> name = type.getAsString();
-    if (!keys.boundedKind.empty() && name == keys.boundedKind)
+    bool convolves = !keys.convKind.empty() && name == keys.convKind;
+    if (convolves)
+      config.convolves[i] = true;
+    if (convolves || (!keys.boundedKind.empty() && name == keys.boundedKind))
       name = "full_attention";
     if (name != "full_attention" && name != "sliding_attention") {
-      error() << "unsupported layer_types[" << i << "] " << showJson(type)
-              << "; expected \"full_attention\" or \"sliding_attention\"";
+      auto diag = error();
+      diag << "unsupported layer_types[" << i << "] " << showJson(type)
+           << "; expected ";
+      if (!keys.convKind.empty())
+        diag << '"' << keys.convKind << "\", ";
+      diag << "\"full_attention\" or \"sliding_attention\"";
       return;
     }
     bool slides = name == "sliding_attention";
@@ -425,6 +432,8 @@ static void readLayerTypes(ObjectReader &reader, const ConfigKeys &keys,
 void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
                        ModelConfig &config) {
   config.slides.assign(config.numLayers, false);
+  if (!keys.convKind.empty())
+    config.convolves.assign(config.numLayers, false);
   StringRef key = keys.window.key;
   if (key.empty()) {
     // The attention has none, but the cache would. One that is as long as the

@@ -41,6 +41,16 @@ RankedTensorType ModelBuilder::getCacheType(int64_t layers,
       getElementType(builder.getContext(), step->options.cacheType));
 }
 
+/// The inputs that convolutions of so many layers keep of every page
+/// (nn.conv_places), in the type of the model: rounding them would change what
+/// the plain program gives.
+RankedTensorType ModelBuilder::getConvPoolType(int64_t layers) const {
+  const GenerateOptions &options = step->options;
+  int64_t pages = options.getCells() / GenerateOptions::page;
+  int64_t kept = std::min(config.conv->taps - 1, GenerateOptions::page);
+  return type({layers, pages * kept, config.hiddenSize, 1});
+}
+
 /// An argument that is the state `name`, which the first step declares.
 Value ModelBuilder::addState(StringRef name, RankedTensorType type) {
   if (!module->lookupSymbol(name)) {
@@ -99,26 +109,52 @@ Value ModelBuilder::addTokens() {
   step->starts = addNumbers("starts", {rows + 1}, 0, seq + 1);
   Value context = addNumbers("context", {rows}, 0, options.context);
   step->table = addNumbers("table", {rows, pages}, -1, options.rows * pages);
-  SmallVector<int64_t> written; // of each layer that is, how often it runs
+  addCaches();
+  addPlaces(context);
+  return ids;
+}
+
+/// The states of each layer that is written, stacked as often as it runs.
+void ModelBuilder::addCaches() {
+  int64_t number = 0;
+  auto add = [&](StringRef kind, RankedTensorType type) {
+    std::string name = kind.str();
+    if (number > 0)
+      name += "_" + std::to_string(number);
+    step->caches.push_back({name, addState(name, type), Value()});
+  };
   for (const LayerRun &run : runs)
-    written.append(run.kinds.size(), run.count);
-  for (auto [index, count] : llvm::enumerate(written))
-    for (auto [kind, size] : {std::pair("keys", config.headDim),
-                              std::pair("values", config.valueDim)}) {
-      std::string name = kind;
-      if (index > 0)
-        name += "_" + std::to_string(index);
-      Value state = addState(name, getCacheType(count, size));
-      step->caches.push_back({name, state, Value()});
+    for (LayerKind kind : run.kinds) {
+      if (kind.convolves) {
+        add("conv", getConvPoolType(run.count));
+      } else {
+        add("keys", getCacheType(run.count, config.headDim));
+        add("values", getCacheType(run.count, config.valueDim));
+      }
+      ++number;
     }
-  auto type = RankedTensorType::get({seq}, builder.getI32Type());
+}
+
+/// Where the tokens are, and where their convolutions read and keep inputs.
+void ModelBuilder::addPlaces(Value context) {
+  auto numbers = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, builder.getI32Type());
+  };
+  IntegerAttr page = builder.getI64IntegerAttr(GenerateOptions::page);
+  Location loc = at("places");
   auto places = nn::TokenPlacesOp::create(
-      builder, at("places"), type, type, type, step->starts, context,
-      step->table, builder.getI64IntegerAttr(GenerateOptions::page));
+      builder, loc, numbers(seq), numbers(seq), numbers(seq), step->starts,
+      context, step->table, page);
   step->rows = places.getRows();
   step->positions = places.getPositions();
   step->cells = places.getCells();
-  return ids;
+  if (!config.conv)
+    return;
+  auto inputs = nn::ConvPlacesOp::create(
+      builder, loc, numbers(seq), numbers({seq, config.conv->taps - 1}),
+      step->rows, step->positions, step->cells, step->table, page);
+  step->slots = inputs.getSlots();
+  step->sources = inputs.getSources();
 }
 
 //===----------------------------------------------------------------------===//
@@ -228,18 +264,35 @@ Value ModelBuilder::writeCache(StringRef path, Value x, Value pool) {
 
 Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
                                    Value bias, Value sinks, bool slides) {
-  step->layerKeys = writeCache(path, k, step->layerKeys);
-  step->layerValues = writeCache(path, v, step->layerValues);
+  Value &keys = step->layer[0], &values = step->layer[1];
+  keys = writeCache(path, k, keys);
+  values = writeCache(path, v, values);
   IntegerAttr window;
   if (slides && *config.slidingWindow < step->options.context)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
   SmallVector<int64_t> shape(shapeOf(q));
   shape.back() = shapeOf(v).back();
   return nn::PagedAttentionOp::create(
-      builder, at(path), type(shape), q, step->layerKeys, step->layerValues,
-      step->rows, step->positions, step->table, bias, sinks,
+      builder, at(path), type(shape), q, keys, values, step->rows,
+      step->positions, step->table, bias, sinks,
       builder.getI64IntegerAttr(GenerateOptions::page),
       builder.getF64FloatAttr(config.attentionScale), window, getSoftCap());
+}
+
+Value ModelBuilder::causalConv(StringRef path, Value x, Value weight,
+                               Value bias) {
+  Location loc = at(path);
+  if (!step)
+    return nn::CausalConvOp::create(builder, loc, x.getType(), x, weight, bias,
+                                    /*reversed=*/UnitAttr());
+  Value &pool = step->layer.front();
+  Value y = nn::PagedConvOp::create(builder, loc, x.getType(), x, weight, pool,
+                                    step->sources, bias);
+  Value rows = join(builder, loc, x, {{0, 1}, {2}});
+  rows = splitLast(path, rows, {shapeOf(x).back(), 1});
+  pool = nn::CacheWriteOp::create(builder, loc, pool.getType(), rows,
+                                  step->slots, pool);
+  return y;
 }
 
 /// values[1, T, n], in a step zero for tokens that are padding.

@@ -191,7 +191,7 @@ FailureOr<Comparison> compareWithMain(ModuleOp program, const Script &script,
   std::set<int64_t> judged;
   for (auto [number, step] : llvm::enumerate(script.steps)) {
     for (auto &[name, pool] : *states)
-      poisonCells(pool, step.freedCells);
+      poisonPages(pool, step.freed);
     auto function = program.lookupSymbol<func::FuncOp>(step.entry);
     FailureOr<unsigned> logits =
         findLogits(function, step, runs->getVocabulary());

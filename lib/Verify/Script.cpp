@@ -69,24 +69,27 @@ bool isPool(ArrayRef<int64_t> shape, ElementType type) {
   return shape.size() == 4 && type.isFloat();
 }
 
-void poisonCells(Tensor &state, ArrayRef<int64_t> cells) {
+void poisonPages(Tensor &state, const FreedPages &freed) {
   SmallVector<int64_t> shape(state.getShape());
   if (!isPool(shape, state.getElementType()))
     return;
   state = state.clone();
-  int64_t size = shape[2] * shape[3];
+  int64_t size = shape[1] / freed.count * shape[2] * shape[3];
   for (int64_t layer = 0; layer < shape[0]; ++layer)
-    for (int64_t cell : cells)
+    for (int64_t page : freed.pages)
       for (int64_t i = 0; i < size; ++i)
-        state.setFloat((layer * shape[1] + cell) * size + i, NAN);
+        state.setFloat((layer * freed.count + page) * size + i, NAN);
 }
 
-/// Each cell that a script names is one of each pool.
-static LogicalResult checkPools(ModuleOp program, int64_t cells) {
+/// Each page that a script names is one of each pool, of all its cells or, of a
+/// convolution, of fewer slots.
+static LogicalResult checkPools(ModuleOp program, int64_t cells, int64_t page) {
+  auto has = [&](int64_t size) {
+    return size == cells || (size < cells && size % (cells / page) == 0);
+  };
   for (auto state : program.getOps<StateOp>()) {
     ArrayRef<int64_t> shape = state.getGlobalType().getShape();
-    if (isPool(shape, *getElementType(state.getGlobalType())) &&
-        shape[1] != cells)
+    if (isPool(shape, *getElementType(state.getGlobalType())) && !has(shape[1]))
       return state.emitError() << "expected " << cells << " cells in state @"
                                << state.getSymName() << ", got " << shape[1];
   }
@@ -121,8 +124,7 @@ public:
       : facts(facts), random(seed), choice(seed), rows(facts.rows),
         freePages(facts.cells / facts.page) {
     std::iota(freePages.begin(), freePages.end(), 0);
-    for (int64_t page : freePages)
-      noteFreed(page);
+    freedPages = freePages;
     for (Row &row : rows)
       row.pages.assign(facts.getPagesPerRow(), -1);
   }
@@ -134,7 +136,6 @@ private:
   bool happens(int64_t oneIn) { return draw(oneIn) == 0; }
   int64_t drawLength();
   void admit(Row &row);
-  void noteFreed(int64_t page);
   void free(int64_t &page);
   void leave(Row &row);
   void makeRoom();
@@ -150,7 +151,7 @@ private:
   Facts facts;
   std::mt19937_64 random, choice;
   std::vector<Row> rows;
-  SmallVector<int64_t> freePages, freedCells;
+  SmallVector<int64_t> freePages, freedPages;
   /// Texts that were thrown out.
   SmallVector<int64_t> waiting;
   Script script;
@@ -180,16 +181,11 @@ void ScriptMaker::admit(Row &row) {
     id = draw(facts.vocabulary);
 }
 
-void ScriptMaker::noteFreed(int64_t page) {
-  for (int64_t i = 0; i < facts.page; ++i)
-    freedCells.push_back(page * facts.page + i);
-}
-
 void ScriptMaker::free(int64_t &page) {
   if (page < 0)
     return;
   freePages.push_back(page);
-  noteFreed(page);
+  freedPages.push_back(page);
   page = -1;
 }
 
@@ -309,7 +305,7 @@ Script::Step ScriptMaker::makeStep() {
   step.inputs["starts"] = makeNumbers({numRows + 1}, starts);
   step.inputs["context"] = makeNumbers({numRows}, context);
   step.inputs["table"] = makeNumbers({numRows, facts.getPagesPerRow()}, table);
-  step.freedCells = std::exchange(freedCells, {});
+  step.freed = {std::exchange(freedPages, {}), facts.cells / facts.page};
   if (facts.choosesTokens)
     drawChoices(step);
   return step;
@@ -412,7 +408,7 @@ static FailureOr<Facts> readFacts(ModuleOp program) {
   // Alone a text has room.
   facts.longest =
       std::min(facts.longest, facts.cells / facts.page * facts.page);
-  if (failed(checkPools(program, facts.cells)))
+  if (failed(checkPools(program, facts.cells, facts.page)))
     return failure();
   return facts;
 }

@@ -17,6 +17,12 @@
 
 namespace tp {
 
+/// Pages of a cache that mean nothing any more, of `count` pages.
+struct FreedPages {
+  llvm::SmallVector<int64_t> pages;
+  int64_t count = 1;
+};
+
 struct Script {
   /// The last token of a row in a step, whose logits the step gives.
   struct LastToken {
@@ -26,8 +32,8 @@ struct Script {
     std::string entry;
     NamedTensors inputs;
     llvm::SmallVector<LastToken> lastTokens;
-    /// Cells that mean nothing any more; before the first step all.
-    llvm::SmallVector<int64_t> freedCells;
+    /// Before the first step all.
+    FreedPages freed;
   };
   std::vector<std::vector<int64_t>> texts;
   std::vector<Step> steps;
@@ -51,12 +57,13 @@ mlir::FailureOr<unsigned> findResult(mlir::func::FuncOp function,
 mlir::FailureOr<Script> makeScript(mlir::ModuleOp program, uint64_t seed,
                                    int64_t numSteps);
 
-/// Whether a state is a pool of cells: floats [layers, cells, heads, head
-/// size], or what a rank has of that.
+/// Whether a state is a pool: floats [layers, cells, heads, head size], or
+/// [layers, slots, channels, 1] of a convolution, with as many slots for each
+/// page; or what a rank has of that.
 bool isPool(llvm::ArrayRef<int64_t> shape, interp::ElementType type);
-/// Make all elements of `cells` no number, in memory of the state's own; one
-/// that is no pool stays as it is.
-void poisonCells(interp::Tensor &state, llvm::ArrayRef<int64_t> cells);
+/// Make all elements of these pages no number, in memory of the state's own;
+/// one that is no pool stays as it is.
+void poisonPages(interp::Tensor &state, const FreedPages &freed);
 
 /// Run the script on one device, and compare the logits of each row's last
 /// token with what @main has at that position of the whole text.

@@ -74,9 +74,9 @@ class Carrier {
 public:
   virtual ~Carrier() = default;
   virtual FailureOr<NamedTensors> getStates() = 0;
-  /// Makes cells of pools no number, where that is in our hands: of a compiled
+  /// Makes pages of pools no number, where that is in our hands: of a compiled
   /// program the memory is its own, and holds what was there before.
-  virtual void poison(ArrayRef<int64_t> cells) {}
+  virtual void poison(const FreedPages &freed) {}
   /// Makes the step that `reference` is of, and compares it.
   virtual FailureOr<Comparison> step(StringRef function,
                                      Reference &reference) = 0;
@@ -102,10 +102,10 @@ public:
       whole[name] = assemble(locals, shapes[name], layouts[name], mesh);
     return whole;
   }
-  void poison(ArrayRef<int64_t> cells) override {
+  void poison(const FreedPages &freed) override {
     for (auto &[name, locals] : states)
       for (Tensor &local : locals)
-        poisonCells(local, cells);
+        poisonPages(local, freed);
   }
   FailureOr<Comparison> step(StringRef function,
                              Reference &reference) override {
@@ -327,7 +327,7 @@ FailureOr<Comparison> compareSteps(ModuleOp program, ModuleOp perRank,
   }
   for (const EntryRun &run : runs) {
     if (run.scripted)
-      (*carrier)->poison(run.scripted->freedCells);
+      (*carrier)->poison(run.scripted->freed);
     states = (*carrier)->getStates();
     FailureOr<Comparison> step =
         failed(states) ? FailureOr<Comparison>(failure())

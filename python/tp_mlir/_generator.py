@@ -216,6 +216,10 @@ class Generator:
             sys.exit(0)
         self._check(self._calls["open"](session, queue, ctypes.byref(self._handle)))
         program = self._counts()
+        if self._guesses and not program["may_guess"]:
+            raise from_exit("libtprt", 2, f"expected speculate 0, got {self._guesses}, as this "
+                            "model's convolutions keep the inputs of the last positions alone, "
+                            "and a wrong guess overwrites them")
         self.context, self.vocabulary = program["context"], program["vocabulary"]
         self.stop_ids = frozenset(program["stop_ids"])
         self.defaults = program["defaults"]

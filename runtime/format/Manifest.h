@@ -348,6 +348,9 @@ struct Generation {
   int64_t window; ///< tokens that the last one sees, itself included; 0: all
   std::vector<int64_t> stopIds;
   GenerationConfig config = {}; ///< of requests that do not say otherwise
+  /// Inputs of convolutions that the cache keeps, the last ones of each page;
+  /// 0: there are no convolutions. They cannot go back by a token.
+  int64_t convInputs = 0;
 
   int64_t pages() const { return cells / page; }
   /// The longest sequence: one request may have the whole cache.

@@ -399,6 +399,8 @@ private:
     g.window = cursor["window"].integer(0, INT32_MAX);
     for (const Cursor &id : cursor["stop_ids"].list())
       g.stopIds.push_back(id.integer(0, INT32_MAX));
+    if (cursor.has("conv_inputs"))
+      g.convInputs = size("conv_inputs");
     if (cursor.has("config"))
       parseGenerationConfig(cursor["config"], g);
     cursor.end();

@@ -27,6 +27,7 @@ Scheduler::Scheduler(const Generation &program, StepModel &model,
     s.context = longest;
     s.vocabulary = this->program.vocabulary;
     s.stopIds = this->program.stopIds;
+    s.mayGuess = this->program.convInputs == 0;
     s.defaults = this->program.config.text;
     s.notes = notesOn(this->program);
     s.pages = pages.count();

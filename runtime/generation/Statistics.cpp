@@ -24,6 +24,7 @@ std::string Statistics::toJson() const {
       {"context", context},
       {"vocabulary", vocabulary},
       {"stop_ids", stopIds},
+      {"may_guess", mayGuess},
       {"defaults", json::parse(defaults)},
       {"notes", notes},
       {"requests",

@@ -19,6 +19,7 @@ namespace tprt::generation {
 struct Statistics {
   int64_t context = 0, vocabulary = 0; ///< of the program
   std::vector<int64_t> stopIds;        ///< likewise
+  bool mayGuess = true;                ///< likewise: requests may have guesses
   /// The program's defaults, a JSON object, and notesOn() them.
   std::string defaults = "{}";
   std::vector<std::string> notes;

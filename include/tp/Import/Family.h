@@ -122,6 +122,11 @@ struct ModelLayout {
   llvm::StringRef queryDown, queryDownNorm, queryUp;
   llvm::StringRef keyValueDown, keyValueDownNorm, keyValueUp;
 
+  /// A short convolution in the place of attention, in the layers that have
+  /// one: the projection to its two factors and its input, the convolution, the
+  /// projection back.
+  llvm::StringRef convIn, conv, convOut;
+
   llvm::StringRef feedForward = "mlp";
   /// Without a gate the activation is that of `up`.
   llvm::StringRef gate = "mlp.gate_proj", up = "mlp.up_proj",
@@ -245,6 +250,10 @@ struct ConfigKeys {
   WindowedLayers windowed = WindowedLayers::All;
   Setting<int64_t> windowPeriod = {"", 0},
                    windowBound = {"max_window_layers", 28};
+
+  /// What `layer_types` calls a layer with a short convolution instead of
+  /// attention.
+  llvm::StringRef convKind;
 
   /// What `layer_types` calls attention that is plain attention up to some
   /// length, such as that of a chunk; no program is longer then.

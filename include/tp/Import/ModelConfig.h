@@ -87,6 +87,7 @@ struct LayerKind {
   bool isLocal = false;   ///< It rotates by the frequencies of local layers.
   bool isDense = false;   ///< It has no experts, where others do.
   bool skipsNorm = false; ///< It has no norm before attention.
+  bool convolves = false; ///< It has a short convolution and no attention.
   int quantization = 0;   ///< Layers with one number are quantised alike.
   bool operator==(const LayerKind &) const = default;
 };
@@ -139,6 +140,13 @@ struct ExpertsConfig {
 /// part of a query's and a key's head that is rotated.
 struct LatentConfig {
   int64_t queryRank = 0, keyValueRank = 0, rotatedDim = 0;
+};
+
+/// Of short causal convolutions: how many positions each sees, its own
+/// included, and whether they and their projections have biases.
+struct ConvConfig {
+  int64_t taps = 0;
+  bool hasBias = false;
 };
 
 /// The constants of one model. Sizes are numbers of elements.
@@ -214,6 +222,9 @@ struct ModelConfig {
     return layout.isEncoder ? *slidingWindow / 2 + 1 : *slidingWindow;
   }
   llvm::SmallVector<bool> slides;
+  std::optional<ConvConfig> conv;
+  /// The layers that have a convolution instead of attention, where some do.
+  llvm::SmallVector<bool> convolves;
   /// The layers that do not rotate, where some do.
   llvm::SmallVector<bool> skipsRotation;
 

@@ -163,33 +163,18 @@ PATTERNS.append(_match_rms_norm)
 @lowers(aten.convolution.default)
 def _convolution(lowering, node, x, weight, bias, stride, padding, dilation, transposed,
                  output_padding, groups):
-    if transposed or groups != 1:
-        raise Unsupported("transposed or in groups")
+    if transposed:
+        raise Unsupported("transposed")
     emitter, x = lowering.emitter, lowering.get(x)
     weight, shape, kind = lowering.get(weight), shape_of(node), kind_of(node)
     rank, window = len(stride), weight.shape[2:]
     bias = lowering.get(bias) if bias is not None else None
-    if not any(padding) and list(stride) == list(window) and all(
+    if not any(padding) and groups == 1 and list(stride) == list(window) and all(
             x.shape[2 + i] % window[i] == 0 for i in range(rank)):
         return _patches(lowering, x, weight, bias, window)
     if any(padding):
         x = _padded(emitter, x, padding)
-    loops = 2 + rank + 1 + rank
-    output, channel = list(range(2 + rank)), 2 + rank
-    x_map = [0, channel] + [f"d{2 + i} * {stride[i]} + d{3 + rank + i} * {dilation[i]}"
-                            for i in range(rank)]
-    w_map = [1, channel] + [3 + rank + i for i in range(rank)]
-    sizes = [*shape, weight.shape[1], *window]
-    operands = [emitter.compact(x), emitter.force(weight)]
-
-    def write(body, inputs):
-        (a, a_kind), (b, b_kind), (out, _) = inputs
-        product = body.binary("arith.mulf", body.cast(a, a_kind, "f32"),
-                              body.cast(b, b_kind, "f32"), "f32")
-        return body.binary("arith.addf", out, product, "f32")
-    iterators = ["parallel"] * (2 + rank) + ["reduction"] * (1 + rank)
-    name = emitter.generic(operands, sizes, "f32", write, [x_map, w_map], iterators, output, 0)
-    result = Value(Tensor(name, shape), View.of(shape), "f32")
+    result = _products(emitter, x, weight, shape, stride, dilation, groups)
     operands = [result]
     if bias is not None:
         bias = emitter.reshape(bias, (1, bias.shape[0]) + (1,) * rank)
@@ -203,6 +188,34 @@ def _convolution(lowering, node, x, weight, bias, stride, padding, dilation, tra
     if bias is None and kind == "f32":
         return result
     return pointwise(lowering, operands, shape, kind, finish)
+
+
+def _products(emitter, x, weight, shape, stride, dilation, groups):
+    """The sums, f32; groups of channels, if there are several, are a loop of their own."""
+    rank, batch = len(stride), shape[0]
+    inputs, outputs = weight.shape[1], shape[1] // groups
+    group = [groups] if groups > 1 else []
+    x = emitter.reshape(x, (batch, *group, inputs, *x.shape[2:]))
+    weight = emitter.reshape(weight, (*group, outputs, inputs, *weight.shape[2:]))
+    # Loops: batch, group, output, positions, input, window.
+    place = 2 + len(group)
+    channel = place + rank
+    x_map = [*range(place - 1), channel] + [f"d{place + i} * {stride[i]} + d{channel + 1 + i} * {dilation[i]}"
+                                            for i in range(rank)]
+    w_map = [*range(1, place), channel] + [channel + 1 + i for i in range(rank)]
+    sizes = [batch, *group, outputs, *shape[2:], inputs, *weight.shape[len(group) + 2:]]
+
+    def write(body, inputs):
+        (a, a_kind), (b, b_kind), (out, _) = inputs
+        product = body.binary("arith.mulf", body.cast(a, a_kind, "f32"),
+                              body.cast(b, b_kind, "f32"), "f32")
+        return body.binary("arith.addf", out, product, "f32")
+    iterators = ["parallel"] * channel + ["reduction"] * (1 + rank)
+    operands = [emitter.compact(x), emitter.compact(weight)]
+    name = emitter.generic(operands, sizes, "f32", write, [x_map, w_map], iterators,
+                           list(range(channel)), 0)
+    found = tuple(sizes[:channel])
+    return emitter.reshape(Value(Tensor(name, found), View.of(found), "f32"), shape)
 
 
 def _patches(lowering, x, weight, bias, window):

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionParts.h"
+#include "PagedParts.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Interfaces/LibraryCalls.h"
 #include <limits>
@@ -21,7 +22,7 @@ using namespace mlir;
 using namespace tp;
 using namespace tp::nn;
 
-static LogicalResult expectPage(Operation *op, int64_t page) {
+LogicalResult tp::nn::expectPage(Operation *op, int64_t page) {
   if (page < 1)
     return op->emitOpError()
            << "expected a page of 1 or more cells, got " << page;
@@ -33,9 +34,7 @@ static SmallVector<PadState> knowNothing(Operation *op) {
   return SmallVector<PadState>(op->getNumResults(), PadState::Anything);
 }
 
-/// The number `value`, unless it is not below `end` (as an unsigned number, so
-/// that negative ones are not): then 0, and `isValid` is false.
-static Value clamp(Scalar &e, Value value, int64_t end, Value &isValid) {
+Value tp::nn::clamp(Scalar &e, Value value, int64_t end, Value &isValid) {
   Type index = e.b.getIndexType();
   if (!value.getType().isIndex())
     value = arith::IndexCastOp::create(e.b, index, value);
@@ -45,10 +44,8 @@ static Value clamp(Scalar &e, Value value, int64_t end, Value &isValid) {
   return e.select(isBelow, value, e.integer(0, index));
 }
 
-/// The cell of `position` (an index that is not negative) of row `row`, 0 where
-/// it has none or `isValid` is false already.
-static Value findCell(Scalar &e, Value table, int64_t page, int64_t numPages,
-                      Value row, Value position, Value &isValid) {
+Value tp::nn::findCell(Scalar &e, Value table, int64_t page, int64_t numPages,
+                       Value row, Value position, Value &isValid) {
   Type index = e.b.getIndexType();
   ArrayRef<int64_t> shape = shapeOf(table);
   Value size = e.integer(page, index);

@@ -533,6 +533,7 @@ def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMa
   }];
 }
 
+include "tp/Dialect/NN/IR/NNConvolution.td"
 include "tp/Dialect/NN/IR/NNExperts.td"
 include "tp/Dialect/NN/IR/NNQuantized.td"
 
