@@ -77,7 +77,7 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
             cl::value_desc("C"), cl::cat(category)),
       kvDtype("kv-dtype",
               cl::desc("Element type of the cache: f32, bf16 or f16 (default: "
-                       "the program's)"),
+                       "the program's); fp8 or int8, with scales"),
               cl::value_desc("T"), cl::cat(category)),
       generationConfig(
           "generation-config",
@@ -160,11 +160,26 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
       (input != "-" && !llvm::sys::fs::exists(input)))
     return true;
   bool valid = true;
-  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-           &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
-           &activations, &generate, &context, &rows, &chunk, &cells, &kvDtype,
-           &generationConfig, &train, &clip, &momentum, &shardOptimizer,
-           &dropout}) {
+  for (const cl::Option *option :
+       std::initializer_list<const cl::Option *>{&batch,
+                                                 std::addressof(seq),
+                                                 &dtype,
+                                                 &layers,
+                                                 &untie,
+                                                 &logits,
+                                                 &activations,
+                                                 &generate,
+                                                 &context,
+                                                 &rows,
+                                                 &chunk,
+                                                 &cells,
+                                                 &kvDtype,
+                                                 &generationConfig,
+                                                 &train,
+                                                 &clip,
+                                                 &momentum,
+                                                 &shardOptimizer,
+                                                 &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr
@@ -209,6 +224,13 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
              "expected f32, bf16 or f16, got '" + option.getValue() + "'");
     return kind;
   };
+  auto readCacheType = [&] {
+    std::optional<CacheType> type;
+    if (kvDtype.getNumOccurrences() && !(type = parseCacheType(kvDtype)))
+      reject(kvDtype.ArgStr, "expected f32, bf16, f16, fp8 or int8, got '" +
+                                 kvDtype.getValue() + "'");
+    return type;
+  };
   options.untie = untie;
   options.ignore.assign(ignore.begin(), ignore.end());
   if (llvm::is_contained(options.ignore, ""))
@@ -226,7 +248,7 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
                         given(rows),
                         given(chunk),
                         given(cells),
-                        readType(kvDtype),
+                        readCacheType(),
                         generationConfig.getNumOccurrences()
                             ? std::optional(generationConfig.getValue())
                             : std::nullopt};

@@ -497,7 +497,8 @@ Value ModelBuilder::repeatLayers(
     // Of several layers numbers are written from the first one on.
     firstIteration = period == 1 ? run.first : 0;
     numIterations = run.count;
-    auto caches = left.take_front(step ? 2 * period : 0);
+    int64_t each = step ? step->getCachesPerLayer() : 0;
+    auto caches = left.take_front(each * period);
     left = left.drop_front(caches.size());
     SmallVector<Value> stacked;
     for (const StepValues::Cache &cache : caches)
@@ -515,13 +516,12 @@ Value ModelBuilder::repeatLayers(
     SmallVector<Value> next{repeat.getCarriedArgs().front()};
     for (auto [place, kind] : llvm::enumerate(run.kinds)) {
       layerNumber = getLayerNumber(run, place);
-      if (step) {
-        step->layerKeys = repeat.getStackedArgs()[2 * place];
-        step->layerValues = repeat.getStackedArgs()[2 * place + 1];
-      }
+      if (step)
+        step->layerCaches = llvm::to_vector_of<Value, 4>(
+            ValueRange(repeat.getStackedArgs()).slice(each * place, each));
       next.front() = body(next.front(), kind);
       if (step)
-        next.append({step->layerKeys, step->layerValues});
+        llvm::append_range(next, step->layerCaches);
     }
     YieldOp::create(builder, repeat.getLoc(), next);
     x = repeat.getCarriedResults().front();

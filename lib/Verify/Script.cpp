@@ -10,6 +10,8 @@
 #include "Script.h"
 
 #include "tp/Import/ModelAttributes.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <set>
@@ -65,27 +67,37 @@ FailureOr<unsigned> findResult(func::FuncOp function, StringRef name) {
          << name << "', got none";
 }
 
-bool isPool(ArrayRef<int64_t> shape, ElementType type) {
-  return shape.size() == 4 && type.isFloat();
+bool isPool(StringRef name, ArrayRef<int64_t> shape, ElementType type) {
+  if (shape.size() == 3)
+    return type.isFloat() && name.contains("_scales");
+  return shape.size() == 4 && (type.isFloat() || type.width == 8);
 }
 
-void poisonCells(Tensor &state, ArrayRef<int64_t> cells) {
+void poisonCells(StringRef name, Tensor &state, ArrayRef<int64_t> cells) {
+  constexpr int64_t nanByte = 0x7F;
   SmallVector<int64_t> shape(state.getShape());
-  if (!isPool(shape, state.getElementType()))
+  bool isFloat = state.getElementType().isFloat();
+  if (!isPool(name, shape, state.getElementType()))
     return;
   state = state.clone();
-  int64_t size = shape[2] * shape[3];
+  int64_t size = llvm::product_of(ArrayRef(shape).drop_front(2));
   for (int64_t layer = 0; layer < shape[0]; ++layer)
     for (int64_t cell : cells)
-      for (int64_t i = 0; i < size; ++i)
-        state.setFloat((layer * shape[1] + cell) * size + i, NAN);
+      for (int64_t i = 0; i < size; ++i) {
+        int64_t at = (layer * shape[1] + cell) * size + i;
+        if (isFloat)
+          state.setFloat(at, NAN);
+        else
+          state.setInt(at, nanByte);
+      }
 }
 
 /// Each cell that a script names is one of each pool.
 static LogicalResult checkPools(ModuleOp program, int64_t cells) {
   for (auto state : program.getOps<StateOp>()) {
     ArrayRef<int64_t> shape = state.getGlobalType().getShape();
-    if (isPool(shape, *getElementType(state.getGlobalType())) &&
+    if (isPool(state.getSymName(), shape,
+               *getElementType(state.getGlobalType())) &&
         shape[1] != cells)
       return state.emitError() << "expected " << cells << " cells in state @"
                                << state.getSymName() << ", got " << shape[1];

@@ -51,12 +51,15 @@ mlir::FailureOr<unsigned> findResult(mlir::func::FuncOp function,
 mlir::FailureOr<Script> makeScript(mlir::ModuleOp program, uint64_t seed,
                                    int64_t numSteps);
 
-/// Whether a state is a pool of cells: floats [layers, cells, heads, head
-/// size], or what a rank has of that.
-bool isPool(llvm::ArrayRef<int64_t> shape, interp::ElementType type);
-/// Make all elements of `cells` no number, in memory of the state's own; one
-/// that is no pool stays as it is.
-void poisonCells(interp::Tensor &state, llvm::ArrayRef<int64_t> cells);
+/// Whether a state is a pool of cells: floats or bytes [layers, cells, heads,
+/// head size] or, by name, scales [layers, cells, heads]; or what a rank has of
+/// that.
+bool isPool(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+            interp::ElementType type);
+/// Make all elements of `cells` no number (of bytes, those of e4m3 that are
+/// none), in memory of the state's own; one that is no pool stays as it is.
+void poisonCells(llvm::StringRef name, interp::Tensor &state,
+                 llvm::ArrayRef<int64_t> cells);
 
 /// Run the script on one device, and compare the logits of each row's last
 /// token with what @main has at that position of the whole text.

@@ -105,7 +105,7 @@ public:
   void poison(ArrayRef<int64_t> cells) override {
     for (auto &[name, locals] : states)
       for (Tensor &local : locals)
-        poisonCells(local, cells);
+        poisonCells(name, local, cells);
   }
   FailureOr<Comparison> step(StringRef function,
                              Reference &reference) override {

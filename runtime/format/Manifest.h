@@ -297,6 +297,10 @@ struct PagedAttention {
   int64_t window;
   double scale, softCap;
   std::optional<tprt_type> biasType, sinksType;
+  /// A quantised cache has elements (its cacheType is i8), and a scale for each
+  /// head of each cell, for each head, or for all.
+  std::optional<QuantizedType> element;
+  enum class Scales { Cells, Heads, One } scales = Scales::One;
   Locations locations;
 };
 

@@ -288,8 +288,9 @@ def rounded(x, kind, group, bound=numpy.inf):
     return numpy.rint(q / step) * step * scales
 
 
-def forward(c, weights, ids, recipe=None):
-    """Logits [tokens, vocabulary] of a Llama in f64; `weights` are numbers by name."""
+def forward(c, weights, ids, recipe=None, cache=lambda layer, keys, values: (keys, values)):
+    """Logits [tokens, vocabulary] of a Llama in f64; `weights` are numbers by name, `cache` says
+    what attention reads of a layer's keys and values [tokens, KV heads, size]."""
     weights = {name: value.astype(numpy.float64) for name, value in weights.items()}
     heads, keys, size = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
     tokens = len(ids)
@@ -315,9 +316,11 @@ def forward(c, weights, ids, recipe=None):
         q, k, v = (linear(h, f"{layer}.self_attn.{name}_proj").reshape(tokens, -1, size)
                    for name in "qkv")
         q = rotate(q)
-        k, v = (value.repeat(heads // keys, 1) for value in (rotate(k), v))
+        k, v = (value.repeat(heads // keys, 1) for value in cache(i, rotate(k), v))
         scores = numpy.einsum("shd,thd->hst", q, k) / numpy.sqrt(size)
-        scores = numpy.where(numpy.tri(tokens, dtype=bool), scores, -numpy.inf)
+        before = numpy.subtract.outer(numpy.arange(tokens), numpy.arange(tokens))
+        seen = (before >= 0) & (before < (c.get("sliding_window") or tokens))
+        scores = numpy.where(seen, scores, -numpy.inf)
         scores = numpy.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
         context = numpy.einsum("hst,thd->shd", scores, v).reshape(tokens, -1)

@@ -57,6 +57,8 @@ def _parser():
     serve = parser.add_argument_group("serving")
     serve.add_argument("--context", metavar="C", type=int,
                        help="tokens of a user, at most (default: 4096, or the model's limit)")
+    serve.add_argument("--kv-dtype", metavar="T",
+                       help="type of the cache: f32, bf16, f16, fp8 or int8 (default: --dtype)")
     serve.add_argument("--users", metavar="U", type=int,
                        help="served at once by one replica (default: 1, or as --rate needs)")
     serve.add_argument("--prompt", metavar="P", type=int,
@@ -135,16 +137,16 @@ def _workload(args, config):
     """What is to be sized."""
     if config is None:
         _refuse_together(args, ("train", "context", "users", "prompt", "seq", "batch", "dtype",
-                                "accumulate", "dp", "recompute", "shard_optimizer", "untie",
-                                "rate"),
+                                "kv_dtype", "accumulate", "dp", "recompute", "shard_optimizer",
+                                "untie", "rate"),
                          "has no meaning for a .mlir file, which says all of what it computes")
         return _work.Workload("run", ignore=args.ignore)
     read = {"untie": bool(args.untie), "ignore": args.ignore}
     serves = any(kind in name for name in config.get("architectures") or ()
                  for kind in ("CausalLM", "LMHead", "ConditionalGeneration"))
     if args.train is not None:
-        _refuse_together(args, ("context", "users", "prompt"), "has no meaning with --train, whose "
-                         "sequences are --seq and --batch")
+        _refuse_together(args, ("context", "users", "prompt", "kv_dtype"),
+                         "has no meaning with --train, whose sequences are --seq and --batch")
         _refuse_together(args, ("rate",), "has no meaning with --train: --dp and --accumulate say "
                          "how many sequences a step has")
         if args.shard_optimizer is not None and args.dp is None:
@@ -157,8 +159,9 @@ def _workload(args, config):
     _refuse_together(args, ("accumulate", "dp", "recompute", "shard_optimizer"),
                      "has no meaning without --train")
     if not serves or args.seq is not None or args.batch is not None:
-        _refuse_together(args, ("context", "users", "prompt"), "has no meaning for one run of a "
-                         "program, which --seq, --batch or an encoder asks for")
+        _refuse_together(args, ("context", "users", "prompt", "kv_dtype"),
+                         "has no meaning for one run of a program, which --seq, --batch or an "
+                         "encoder asks for")
         return _work.Workload("run", seq=args.seq or _sequence(args.model), batch=args.batch or 1,
                               dtype=args.dtype, **read)
     context = args.context
@@ -170,7 +173,7 @@ def _workload(args, config):
         raise UsageError("tp-plan", 2, f"for --prompt: expected at most the context, {context}, "
                          f"got {prompt}")
     return _work.Workload("serve", context=context, users=args.users or 1, prompt=prompt,
-                          dtype=args.dtype, **read)
+                          dtype=args.dtype, kv_dtype=args.kv_dtype, **read)
 
 
 def _sequence(model):

@@ -36,6 +36,7 @@ class Workload:
     accumulate: int = 1
     recompute: str = None
     dtype: str = None
+    kv_dtype: str = None    # of the cache; None: dtype
     data: int = 1           # data-parallel groups
     shard_optimizer: str = None  # the axis over which moments and masters are divided
     logits: str = None
@@ -57,7 +58,7 @@ class Workload:
         if self.kind == "serve":
             # main is not what serves; one token of it is least in the way.
             options = {"generate": True, "seq": 1, "rows": self.users, "context": self.context,
-                       "chunk": self.chunk}
+                       "chunk": self.chunk, "kv-dtype": self.kv_dtype}
         else:
             options = {"seq": self.seq, "batch": self.batch and self.batch * self.data,
                        "train": self.optimizer, "recompute": self.recompute,
