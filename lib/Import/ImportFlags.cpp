@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/ImportFlags.h"
+#include "QuantizeWhileRead.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -56,6 +57,11 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
                    "'float', as they are"),
           cl::value_desc("recipe|float"), cl::init("recipe"),
           cl::cat(category)),
+      quantize("quantize",
+               cl::desc("Quantise the weights of layers while they are read, "
+                        "as tp-quantize does: int4-g128, int4-g32, int8, "
+                        "fp8-block, fp8-channel or mxfp4"),
+               cl::value_desc("FORMAT"), cl::cat(category)),
       generate("generate",
                cl::desc("Also the steps that generate text, on a cache of keys "
                         "and values"),
@@ -168,6 +174,7 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
                                                  &untie,
                                                  &logits,
                                                  &activations,
+                                                 &quantize,
                                                  &generate,
                                                  &context,
                                                  &rows,
@@ -259,7 +266,15 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
     reject("activations",
            "expected recipe or float, got '" + activations + "'");
   options.floatActivations = activations == "float";
+  options.quantize = quantize;
+  if (quantize.getNumOccurrences() && !isQuantizedFormat(quantize))
+    reject("quantize", "expected int4-g128, int4-g32, int8, fp8-block, "
+                       "fp8-channel or mxfp4, got '" +
+                           quantize.getValue() + "'");
   options.train = getTraining(reject);
+  if (options.train && !options.quantize.empty())
+    reject("quantize", "quantised weights are not trained: expected no --train "
+                       "beside it");
   if (options.train && options.lastLogits)
     reject("logits", "the loss is of all positions: expected no 'last' beside "
                      "--train");

@@ -392,6 +392,9 @@ struct Manifest {
   /// Patterns of tensors that checkpoints may have unused, and of those that
   /// they are read without.
   std::vector<std::string> ignored, excluded;
+  /// The format, one of tp-quantize's, that weights are quantised to while they
+  /// are read; empty: they are read as they are.
+  std::string quantize;
   std::vector<TensorPart> tensorParts;
   /// Keys of config.json, with the values that a checkpoint of this program
   /// must have.

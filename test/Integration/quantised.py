@@ -396,16 +396,27 @@ def save(folder, config, tensors, quantization=None):
             [name for name, value in tensors.items() if isinstance(value, E4M3)])
 
 
-def relabel(path, names):
-    """Bytes become F8_E4M3."""
+def relabel(path, names, dtype="F8_E4M3"):
+    """Bits become floats."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8:8 + length])
     for name in names:
-        header[name]["dtype"] = "F8_E4M3"
+        header[name]["dtype"] = dtype
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length:])
+
+
+def narrow(path, dtype):
+    """Rounds all tensors of a file of f32 to `dtype`; bf16 by cutting bits off."""
+    tensors = read(path)
+    if dtype == "F16":
+        save_file({name: value.astype(numpy.float16) for name, value in tensors.items()}, path)
+    elif dtype == "BF16":
+        save_file({name: (numpy.ascontiguousarray(value).view(numpy.uint32) >> 16).astype(
+            numpy.uint16) for name, value in tensors.items()}, path)
+        relabel(path, list(tensors), "BF16")
 
 
 def write(folder, name, seed, skip=(), recipes=False, **changes):

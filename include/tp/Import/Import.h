@@ -94,6 +94,9 @@ struct ImportOptions {
   std::vector<std::string> ignore;
   /// Activations stay as they are where the checkpoint's recipe quantises them.
   bool floatActivations = false;
+  /// The format, one of tp-quantize's, that weights in 16 or 32 bits are
+  /// quantised to while they are read; empty: none.
+  std::string quantize;
   /// Logits of the last position (that the mask keeps) of each sequence alone.
   bool lastLogits = false;
   std::optional<GenerateRequest> generate;

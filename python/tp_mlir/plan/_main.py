@@ -50,6 +50,9 @@ def _parser():
                              "(default: the profile's, if it has one)")
     parser.add_argument("--dtype", metavar="T", help="f32, bf16 or f16 (default: the "
                         "checkpoint's)")
+    parser.add_argument("--quantize", metavar="FORMAT",
+                        help="quantise the weights while they are read, as tp-compile does: int8, "
+                             "int4-g128, ... (default: they stay as they are)")
     parser.add_argument("--untie", action="store_true", default=None,
                         help="the head is a parameter of its own, whatever config.json says")
     parser.add_argument("--ignore", metavar="NAME,...",
@@ -138,10 +141,10 @@ def _workload(args, config):
     if config is None:
         _refuse_together(args, ("train", "context", "users", "prompt", "seq", "batch", "dtype",
                                 "kv_dtype", "accumulate", "dp", "recompute", "shard_optimizer",
-                                "untie", "rate"),
+                                "untie", "rate", "quantize"),
                          "has no meaning for a .mlir file, which says all of what it computes")
         return _work.Workload("run", ignore=args.ignore)
-    read = {"untie": bool(args.untie), "ignore": args.ignore}
+    read = {"untie": bool(args.untie), "ignore": args.ignore, "quantize": args.quantize}
     serves = any(kind in name for name in config.get("architectures") or ()
                  for kind in ("CausalLM", "LMHead", "ConditionalGeneration"))
     if args.train is not None:

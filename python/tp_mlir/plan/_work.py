@@ -42,6 +42,7 @@ class Workload:
     logits: str = None
     untie: bool = False
     ignore: str = None
+    quantize: str = None    # format that weights are quantised to while they are read
 
     def __post_init__(self):
         if self.kind not in ("serve", "train", "run"):
@@ -65,7 +66,7 @@ class Workload:
                        "shard-optimizer": self.shard_optimizer,
                        "logits": self.logits}
         return {**options, "dtype": self.dtype, "untie": self.untie or None,
-                "ignore": self.ignore}
+                "ignore": self.ignore, "quantize": self.quantize}
 
     @property
     def chunk(self):
