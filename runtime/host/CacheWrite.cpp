@@ -25,7 +25,7 @@ using namespace tprt;
 static constexpr int64_t kCopyBytes = int64_t(256) << 10;
 static constexpr int64_t kQuantizedNumbers = int64_t(32) << 10;
 
-/// What `old` has, unless it is the same memory.
+/// Copies `old` to the pool, unless it is the same memory.
 static void copyPool(const void *old, void *pool, int64_t bytes) {
   if (pool == old)
     return;

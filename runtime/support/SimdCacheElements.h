@@ -55,8 +55,8 @@ struct E4m3Elements {
     IVec bits = (IVec)x, magnitude = bits & 0x7fffffff;
     IVec power = magnitude & 0x7f800000;
     power = power > kLeast ? power : IVec{} + kLeast;
-    // Of a power of two the reciprocal is exact; a NaN has the power of
-    // infinity, and is replaced behind.
+    // The reciprocal of a power of two is exact; a NaN has the power of
+    // infinity, and is replaced below.
     Vec steps = (Vec)magnitude * (8.0f / (Vec)power) + kRound - kRound;
     IVec isNan = x != x;
     steps = select(isNan, Vec{}, steps);

@@ -131,7 +131,7 @@ private:
   LocatedTensor source;
   tprt_type type;
   int64_t n, k;
-  /// Of blocks: the scales of each row of them, once they are known.
+  /// Scales of each row of blocks, once they are known.
   std::unique_ptr<std::once_flag[]> flags;
   mutable std::vector<std::vector<float>> blockScales;
   mutable std::vector<Status> blockStatus;

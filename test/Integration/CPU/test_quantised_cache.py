@@ -119,31 +119,30 @@ def test_families(name, degree):
     found = {}
     for kind, ranks in ((None, 1), ("int8", 1), ("int8", degree)):
         program = tp_mlir.compile(folder, mesh=f"tp={ranks}", dtype="f32", generate=True, seq=8,
-                                  context=32, rows=1, chunk=8, kv_dtype=kind)
+                                  context=32, rows=1, chunk=4, kv_dtype=kind)
         with program.open(folder) as session:
-            found[kind, ranks] = numpy.array(list(play(session, ids, 8)[0].values()))
+            found[kind, ranks] = numpy.array(list(play(session, ids, 4)[0].values()))
     exact, alone, cut = found.values()
     assert 0 < numpy.linalg.norm(alone - exact) < numpy.linalg.norm(exact) / 127
     # An element that is rounded the other way is what may differ.
     assert numpy.linalg.norm(cut - alone) < 0.5 * numpy.linalg.norm(alone - exact)
 
 
-@pytest.mark.parametrize("kind", ("int8", "fp8"))
-def test_company(kind):
+def test_company():
     """Prompts that share their beginning, guesses, and rows that give way for want of pages: the
     answers are those of each request alone."""
     folder = FIXTURES / "text-model"
     known = json.loads((folder / "continuations.json").read_text())["continuations"]
     prompts = [one["prompt_ids"] for one in known[2:5]]
     prompts += [prompts[0] + one for one in prompts]
-    options = {"dtype": "f32", "context": 160, "chunk": 16, "kv_dtype": kind}
+    options = {"dtype": "f32", "context": 160, "chunk": 16, "kv_dtype": "int8"}
     alone = []
     with tp_mlir.LLM(folder, mesh="tp=1", rows=1, **options) as llm:
         for prompt in prompts:
-            (answer,) = llm.generate([prompt], max_tokens=40)
+            (answer,) = llm.generate([prompt], max_tokens=24)
             alone.append(list(answer.ids))
     with tp_mlir.LLM(folder, mesh="tp=2", rows=6, cells=320, speculate=3, **options) as llm:
-        together = [list(one.ids) for one in llm.generate(prompts, max_tokens=40)]
+        together = [list(one.ids) for one in llm.generate(prompts, max_tokens=24)]
         stats = llm.engine.stats()
     assert together == alone
     assert stats.evictions > 0
