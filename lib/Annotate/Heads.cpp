@@ -37,12 +37,13 @@ using namespace tp;
 
 namespace {
 /// An attention's operands, and of one to a cache the pools that its keys and
-/// values are written to.
+/// values, and scales of these, are written to.
 struct AttentionHeads {
   Operation *op;
   Value query, key, value, result;
   int64_t queries, keys;
-  Value keyPool, valuePool, sinks;
+  SmallVector<Value, 2> keyPools, valuePools;
+  Value sinks;
 };
 
 /// The weights behind one operand of an attention; that of a norm is
@@ -77,6 +78,19 @@ private:
 };
 } // namespace
 
+/// The rows that were written to a pool, and what they were written to.
+static void findWrite(Value pool, Value &rows, SmallVectorImpl<Value> &pools) {
+  if (auto write = pool.getDefiningOp<nn::CacheWriteOp>()) {
+    rows = write.getInput();
+    pools.push_back(write.getPool());
+  } else if (auto write = pool.getDefiningOp<nn::QuantizedCacheWriteOp>()) {
+    rows = write.getInput();
+    pools.push_back(write.getPool());
+    if (write.getResultScales())
+      pools.push_back(write.getScales());
+  }
+}
+
 static std::optional<AttentionHeads> getAttention(Operation *op) {
   auto sizeOf = [](Value value, unsigned dim) {
     return cast<RankedTensorType>(value.getType()).getDimSize(dim);
@@ -108,14 +122,8 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
                        {},
                        {},
                        paged.getSinks()};
-  if (auto write = keys.getDefiningOp<nn::CacheWriteOp>()) {
-    heads.key = write.getInput();
-    heads.keyPool = write.getPool();
-  }
-  if (auto write = paged.getValues().getDefiningOp<nn::CacheWriteOp>()) {
-    heads.value = write.getInput();
-    heads.valuePool = write.getPool();
-  }
+  findWrite(keys, heads.key, heads.keyPools);
+  findWrite(paged.getValues(), heads.value, heads.valuePools);
   return heads;
 }
 
@@ -269,10 +277,11 @@ static void shardCache(Value pool, Operation *weight, const Mesh &mesh) {
   ShardingAttr attr = getWeightSharding(weight);
   if (!state || !attr || state.getShardingAttr())
     return;
-  // [cells, heads, head size], perhaps of all layers.
+  // [cells, heads, head size], or [cells, heads], perhaps of all layers.
   int64_t rank = cast<RankedTensorType>(state.getType()).getRank();
+  int64_t own = cast<RankedTensorType>(pool.getType()).getRank();
   TensorSharding sharding = TensorSharding::replicated(rank);
-  sharding.dims[rank - 2].axes = attr.toSharding(mesh).dims[0].axes;
+  sharding.dims[rank - own + 1].axes = attr.toSharding(mesh).dims[0].axes;
   state.setShardingAttr(
       ShardingAttr::get(attr.getContext(), attr.getMesh(), mesh, sharding));
 }
@@ -330,8 +339,10 @@ LogicalResult HeadFitter::fit(Operation *op) {
     for (Operation *weight :
          {projection.weight, projection.bias, projection.norm})
       setCut(weight, 0, heads.keys, keys);
-  shardCache(found->keyPool, key.weight, mesh);
-  shardCache(found->valuePool, value.weight, mesh);
+  for (Value pool : found->keyPools)
+    shardCache(pool, key.weight, mesh);
+  for (Value pool : found->valuePools)
+    shardCache(pool, value.weight, mesh);
   return success();
 }
 

@@ -78,6 +78,39 @@ static void noteLayers(ModelConfig &config, const Checkpoint &checkpoint,
   }
 }
 
+/// The type of the cache, where it is quantised.
+static std::optional<CacheType> getByteCache(const ImportOptions &options) {
+  if (!options.generate || !options.generate->cacheType ||
+      *options.generate->cacheType < CacheType::FP8)
+    return std::nullopt;
+  return options.generate->cacheType;
+}
+
+/// Says what becomes of a recipe for keys and values.
+static void remarkOnCache(Location loc, const ModelConfig &config,
+                          const Checkpoint &checkpoint,
+                          const ImportOptions &options) {
+  const std::string &recipe = config.quantization->cacheScheme;
+  if (recipe.empty())
+    return;
+  std::optional<CacheType> type = getByteCache(options);
+  if (!type) {
+    emitRemark(loc) << "keys and values are not quantised (the recipe: "
+                    << recipe
+                    << "): the cache has the type of --kv-dtype, and scales of "
+                       "keys and values are not read";
+    return;
+  }
+  if (readsCacheScales(config, checkpoint, *type))
+    return;
+  emitRemark(loc) << "keys and values are quantised by scales of each row and "
+                     "head, and not by those of the recipe ("
+                  << recipe << "): "
+                  << (*type == CacheType::Int8
+                          ? "--kv-dtype fp8 reads these"
+                          : "the checkpoint has none that fit the cache");
+}
+
 LogicalResult settleQuantization(Location loc, ModelConfig &config,
                                  const Checkpoint &checkpoint,
                                  const ImportOptions &options, int64_t layers) {
@@ -93,11 +126,7 @@ LogicalResult settleQuantization(Location loc, ModelConfig &config,
   if (!config.quantization)
     return success();
   const std::string &method = config.quantization->method;
-  if (!config.quantization->cacheScheme.empty())
-    emitRemark(loc) << "keys and values are not quantised (the recipe: "
-                    << config.quantization->cacheScheme
-                    << "): the cache has the type of --kv-dtype, and scales of "
-                       "keys and values are not read";
+  remarkOnCache(loc, config, checkpoint, options);
   if (config.quantization->groups.empty())
     return success();
   if (options.train)
@@ -239,11 +268,15 @@ getUnreadQuantized(Location loc, const ModelConfig &config,
     if (!llvm::is_contained(patterns, pattern))
       patterns.push_back(pattern);
   };
-  if (!config.quantization->cacheScheme.empty())
-    for (StringRef name :
-         {"k_scale", "v_scale", "q_scale", "kv_scale", "k_zero_point",
-          "v_zero_point", "k_proj.output_scale", "v_proj.output_scale"})
+  if (!config.quantization->cacheScheme.empty()) {
+    std::optional<CacheType> type = getByteCache(options);
+    if (!type || !readsCacheScales(config, checkpoint, *type))
+      for (StringRef name : {"k_scale", "v_scale", "kv_scale",
+                             "k_proj.output_scale", "v_proj.output_scale"})
+        add(("*." + name).str());
+    for (StringRef name : {"q_scale", "k_zero_point", "v_zero_point"})
       add(("*." + name).str());
+  }
   for (const QuantizationConfig::Group &group : config.quantization->groups) {
     const QuantizedScheme &scheme = group.scheme;
     if (scheme.format == Format::Packed)

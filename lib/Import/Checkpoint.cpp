@@ -135,6 +135,13 @@ const CheckpointTensor *Checkpoint::find(StringRef name) const {
   return it == tensors.end() ? nullptr : &it->second;
 }
 
+void Checkpoint::replace(
+    StringRef name, ArrayRef<std::pair<std::string, CheckpointTensor>> by) {
+  tensors.erase(name);
+  for (const auto &[own, tensor] : by)
+    tensors[own] = tensor;
+}
+
 void Checkpoint::exclude(const TensorPatterns &patterns) {
   SmallVector<std::string> names;
   for (StringRef name : tensors.keys())

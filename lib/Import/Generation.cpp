@@ -38,6 +38,15 @@ static LogicalResult checkRange(Location loc, StringRef option, int64_t value,
   return rejectRange(loc, option, value, most, what);
 }
 
+std::optional<CacheType> parseCacheType(StringRef name) {
+  if (name == "fp8")
+    return CacheType::FP8;
+  if (name == "int8")
+    return CacheType::Int8;
+  std::optional<FloatKind> kind = parseFloatKind(name);
+  return kind ? std::optional(CacheType(*kind)) : std::nullopt;
+}
+
 PositionLimit getGeneratedLimit(const ModelConfig &config) {
   // What is in the cache is rotated, by the frequencies of short sequences.
   int64_t most = config.getPositionLimit();
@@ -108,7 +117,7 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
   options.rows = request.rows.value_or(options.rows);
   options.chunk =
       request.chunk.value_or(std::min(options.chunk, options.context));
-  options.cacheType = request.cacheType.value_or(dtype);
+  options.cacheType = request.cacheType.value_or(CacheType(dtype));
   options.config = request.config;
   if (options.context < 1 || options.context > most) {
     InFlightDiagnostic diag =

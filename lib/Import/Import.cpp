@@ -14,6 +14,7 @@
 #include "Generation.h"
 #include "JsonFile.h"
 #include "ModelBuilder.h"
+#include "QuantizeWhileRead.h"
 #include "ReadQuantization.h"
 #include "SideFiles.h"
 #include "TiedHead.h"
@@ -256,6 +257,10 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
       openCheckpoint(context, directory, *excluded);
   if (failed(checkpoint))
     return nullptr;
+  if (!options.quantize.empty() &&
+      failed(
+          quantizeWhileRead(context, *config, *checkpoint, options.quantize)))
+    return nullptr;
   auto modules = readSentenceModules(context, directory, config->hiddenSize);
   if (failed(modules))
     return nullptr;
@@ -321,6 +326,9 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   if (failed(matchTensors(loc, *config, wasTied, *checkpoint, request)))
     return nullptr;
   noteExcluded(*module, *excluded);
+  if (!options.quantize.empty())
+    (*module)->setAttr(quantizeAttrName,
+                       StringAttr::get(context, options.quantize));
   if (wasTied && !config->tieEmbeddings)
     noteUntied(*module);
   if (failed(verify(*module)))

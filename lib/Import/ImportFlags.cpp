@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/ImportFlags.h"
+#include "QuantizeWhileRead.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -56,6 +57,11 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
                    "'float', as they are"),
           cl::value_desc("recipe|float"), cl::init("recipe"),
           cl::cat(category)),
+      quantize("quantize",
+               cl::desc("Quantise the weights of layers while they are read, "
+                        "as tp-quantize does: int4-g128, int4-g32, int8, "
+                        "fp8-block, fp8-channel or mxfp4"),
+               cl::value_desc("FORMAT"), cl::cat(category)),
       generate("generate",
                cl::desc("Also the steps that generate text, on a cache of keys "
                         "and values"),
@@ -77,7 +83,7 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
             cl::value_desc("C"), cl::cat(category)),
       kvDtype("kv-dtype",
               cl::desc("Element type of the cache: f32, bf16 or f16 (default: "
-                       "the program's)"),
+                       "the program's); fp8 or int8, with scales"),
               cl::value_desc("T"), cl::cat(category)),
       generationConfig(
           "generation-config",
@@ -160,11 +166,27 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
       (input != "-" && !llvm::sys::fs::exists(input)))
     return true;
   bool valid = true;
-  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-           &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
-           &activations, &generate, &context, &rows, &chunk, &cells, &kvDtype,
-           &generationConfig, &train, &clip, &momentum, &shardOptimizer,
-           &dropout}) {
+  for (const cl::Option *option :
+       std::initializer_list<const cl::Option *>{&batch,
+                                                 std::addressof(seq),
+                                                 &dtype,
+                                                 &layers,
+                                                 &untie,
+                                                 &logits,
+                                                 &activations,
+                                                 &quantize,
+                                                 &generate,
+                                                 &context,
+                                                 &rows,
+                                                 &chunk,
+                                                 &cells,
+                                                 &kvDtype,
+                                                 &generationConfig,
+                                                 &train,
+                                                 &clip,
+                                                 &momentum,
+                                                 &shardOptimizer,
+                                                 &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr
@@ -209,6 +231,13 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
              "expected f32, bf16 or f16, got '" + option.getValue() + "'");
     return kind;
   };
+  auto readCacheType = [&] {
+    std::optional<CacheType> type;
+    if (kvDtype.getNumOccurrences() && !(type = parseCacheType(kvDtype)))
+      reject(kvDtype.ArgStr, "expected f32, bf16, f16, fp8 or int8, got '" +
+                                 kvDtype.getValue() + "'");
+    return type;
+  };
   options.untie = untie;
   options.ignore.assign(ignore.begin(), ignore.end());
   if (llvm::is_contained(options.ignore, ""))
@@ -226,7 +255,7 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
                         given(rows),
                         given(chunk),
                         given(cells),
-                        readType(kvDtype),
+                        readCacheType(),
                         generationConfig.getNumOccurrences()
                             ? std::optional(generationConfig.getValue())
                             : std::nullopt};
@@ -237,7 +266,15 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
     reject("activations",
            "expected recipe or float, got '" + activations + "'");
   options.floatActivations = activations == "float";
+  options.quantize = quantize;
+  if (quantize.getNumOccurrences() && !isQuantizedFormat(quantize))
+    reject("quantize", "expected int4-g128, int4-g32, int8, fp8-block, "
+                       "fp8-channel or mxfp4, got '" +
+                           quantize.getValue() + "'");
   options.train = getTraining(reject);
+  if (options.train && !options.quantize.empty())
+    reject("quantize", "quantised weights are not trained: expected no --train "
+                       "beside it");
   if (options.train && options.lastLogits)
     reject("logits", "the loss is of all positions: expected no 'last' beside "
                      "--train");

@@ -69,8 +69,6 @@ void listSome(InFlightDiagnostic &diag, ArrayRef<std::string> texts) {
 
 std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
                                        size_t maxBytes, StringRef arrayKey) {
-  JsonFile file(context, path);
-  Location whole = FileLineColLoc::get(context, path, 1, 1);
   uint64_t size = 0;
   if (std::error_code ec = llvm::sys::fs::file_size(path, size)) {
     emitError(UnknownLoc::get(context))
@@ -90,7 +88,14 @@ std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
         << "cannot read " << path << ": " << buffer.getError().message();
     return std::nullopt;
   }
-  file.text = (*buffer)->getBuffer().str();
+  return parse(context, path, (*buffer)->getBuffer().str(), arrayKey);
+}
+
+std::optional<JsonFile> JsonFile::parse(MLIRContext *context, StringRef path,
+                                        std::string text, StringRef arrayKey) {
+  JsonFile file(context, path);
+  Location whole = FileLineColLoc::get(context, path, 1, 1);
+  file.text = std::move(text);
   if (auto is = tprt::describeForeign(file.text); !is.empty()) {
     emitError(whole) << path << " " << StringRef(is);
     return std::nullopt;

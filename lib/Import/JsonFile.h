@@ -53,6 +53,11 @@ public:
                                       llvm::StringRef path, size_t maxBytes,
                                       llvm::StringRef arrayKey = "");
 
+  /// The same of a text, which errors call `path`.
+  static std::optional<JsonFile> parse(mlir::MLIRContext *context,
+                                       llvm::StringRef path, std::string text,
+                                       llvm::StringRef arrayKey = "");
+
   const llvm::json::Object &getRoot() const { return *root.getAsObject(); }
   llvm::StringRef getPath() const { return path; }
   /// Where `key` stands after `from` (an offset into the text), or the start of

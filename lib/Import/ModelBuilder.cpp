@@ -520,12 +520,13 @@ Value ModelBuilder::repeatLayers(
     for (auto [place, kind] : llvm::enumerate(run.kinds)) {
       layerNumber = getLayerNumber(run, place);
       if (step) {
-        step->layer = llvm::to_vector(pools.take_front(countCaches(kind)));
+        step->layerCaches =
+            llvm::to_vector_of<Value, 4>(pools.take_front(countCaches(kind)));
         pools = pools.drop_front(countCaches(kind));
       }
       next.front() = body(next.front(), kind);
       if (step)
-        next.append(step->layer);
+        llvm::append_range(next, step->layerCaches);
     }
     YieldOp::create(builder, repeat.getLoc(), next);
     x = repeat.getCarriedResults().front();

@@ -69,6 +69,11 @@ struct TensorPart {
 
 using NamedValues = llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>;
 
+/// Returns true if a cache of that type is written with scales that the
+/// checkpoint has for keys and values.
+bool readsCacheScales(const ModelConfig &config, const Checkpoint &checkpoint,
+                      CacheType type);
+
 class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext *context, const ModelConfig &config,
@@ -295,7 +300,12 @@ private:
       mlir::Value state, successor;
     };
     llvm::SmallVector<Cache> caches;
-    llvm::SmallVector<mlir::Value> layer;
+    /// Of a convolution what it keeps; otherwise keys, values and, where rows have
+    /// scales of their own, those of both.
+    llvm::SmallVector<mlir::Value, 4> layerCaches;
+    /// Rows of a quantised cache have scales of their own; else the checkpoint
+    /// has them.
+    bool hasRowScales = false;
   };
 
   /// `name` with the number of the layer that is emitted for `{i}`.
@@ -322,11 +332,18 @@ private:
   mlir::RankedTensorType getCacheType(int64_t layers, int64_t size) const;
   mlir::RankedTensorType getConvPoolType(int64_t layers) const;
   /// How many states a layer has in a step.
-  static unsigned countCaches(LayerKind kind) { return kind.convolves ? 1 : 2; }
+  unsigned countCaches(LayerKind kind) const {
+    return kind.convolves ? 1 : step->hasRowScales ? 4 : 2;
+  }
   void addCaches();
   void addPlaces(mlir::Value context);
   mlir::Value addState(llvm::StringRef name, mlir::RankedTensorType type);
-  mlir::Value writeCache(llvm::StringRef path, mlir::Value x, mlir::Value pool);
+  /// Writes keys (0) or values (1) into the layer's cache; returns the scales
+  /// by which they are read, null if they are floats.
+  mlir::Value writeCache(llvm::StringRef path, mlir::Value x, unsigned which);
+  mlir::Value writeQuantized(llvm::StringRef path, mlir::Value rows,
+                             unsigned which);
+  mlir::Value readCacheScales(unsigned which);
   mlir::Value pagedAttention(llvm::StringRef path, mlir::Value q, mlir::Value k,
                              mlir::Value v, mlir::Value bias, mlir::Value sinks,
                              bool slides);

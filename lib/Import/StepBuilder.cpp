@@ -33,12 +33,19 @@ static Value join(OpBuilder &builder, Location loc, Value value,
 // The function
 //===----------------------------------------------------------------------===//
 
-/// Of a head's keys or values of so many elements.
+/// Of a head's keys or values of so many elements; 0: of its scales.
 RankedTensorType ModelBuilder::getCacheType(int64_t layers,
                                             int64_t size) const {
+  const GenerateOptions &options = step->options;
+  SmallVector<int64_t> shape{layers, options.getCells(), config.numKVHeads};
+  if (size == 0)
+    return RankedTensorType::get(shape, Float32Type::get(builder.getContext()));
+  shape.push_back(size);
   return RankedTensorType::get(
-      {layers, step->options.getCells(), config.numKVHeads, size},
-      getElementType(builder.getContext(), step->options.cacheType));
+      shape,
+      options.isCacheQuantized()
+          ? Type(IntegerType::get(builder.getContext(), 8))
+          : getElementType(builder.getContext(), FloatKind(options.cacheType)));
 }
 
 /// The inputs that convolutions of so many layers keep of every page
@@ -95,6 +102,8 @@ void ModelBuilder::beginStep(const GenerateOptions &options, int64_t tokens) {
   step.emplace();
   step->options = options;
   step->numRows = options.getRows(tokens);
+  step->hasRowScales = options.isCacheQuantized() &&
+                       !readsCacheScales(config, checkpoint, options.cacheType);
 }
 
 Value ModelBuilder::addTokens() {
@@ -123,14 +132,17 @@ void ModelBuilder::addCaches() {
       name += "_" + std::to_string(number);
     step->caches.push_back({name, addState(name, type), Value()});
   };
+  const std::pair<StringRef, int64_t> kinds[] = {{"keys", config.headDim},
+                                                 {"values", config.valueDim},
+                                                 {"key_scales", 0},
+                                                 {"value_scales", 0}};
   for (const LayerRun &run : runs)
     for (LayerKind kind : run.kinds) {
-      if (kind.convolves) {
+      if (kind.convolves)
         add("conv", getConvPoolType(run.count));
-      } else {
-        add("keys", getCacheType(run.count, config.headDim));
-        add("values", getCacheType(run.count, config.valueDim));
-      }
+      else
+        for (auto [name, size] : ArrayRef(kinds).take_front(countCaches(kind)))
+          add(name, getCacheType(run.count, size));
       ++number;
     }
 }
@@ -246,10 +258,13 @@ SmallVector<int64_t> ModelBuilder::getBiasShape() const {
   return {config.numHeads, shapeOf(step->table)[1] * GenerateOptions::page};
 }
 
-/// x[1, T, heads, d] in its cells of the pool, in the pool's type.
-Value ModelBuilder::writeCache(StringRef path, Value x, Value pool) {
+/// x[1, T, heads, d] in its cells of the layer's cache, in its type.
+Value ModelBuilder::writeCache(StringRef path, Value x, unsigned which) {
   Location loc = at(path);
   Value rows = join(builder, loc, x, {{0, 1}, {2}, {3}});
+  if (step->options.isCacheQuantized())
+    return writeQuantized(path, rows, which);
+  Value &pool = step->layerCaches[which];
   auto type = cast<RankedTensorType>(rows.getType());
   Type from = type.getElementType();
   Type to = cast<RankedTensorType>(pool.getType()).getElementType();
@@ -258,25 +273,94 @@ Value ModelBuilder::writeCache(StringRef path, Value x, Value pool) {
                                  rows);
   if (from != to && !to.isF32())
     rows = arith::TruncFOp::create(builder, loc, type.clone(to), rows);
-  return nn::CacheWriteOp::create(builder, loc, pool.getType(), rows,
+  pool = nn::CacheWriteOp::create(builder, loc, pool.getType(), rows,
                                   step->cells, pool);
+  return {};
+}
+
+Value ModelBuilder::writeQuantized(StringRef path, Value rows, unsigned which) {
+  MLIRContext *context = builder.getContext();
+  Value &pool = step->layerCaches[which];
+  Type element = step->options.cacheType == CacheType::Int8
+                     ? Type(IntegerType::get(builder.getContext(), 8))
+                     : Type(Float8E4M3FNType::get(context));
+  Value scales = step->hasRowScales ? step->layerCaches[2 + which]
+                                    : readCacheScales(which);
+  auto write = nn::QuantizedCacheWriteOp::create(
+      builder, at(path), pool.getType(),
+      step->hasRowScales ? scales.getType() : Type(), rows, step->cells, pool,
+      scales, TypeAttr::get(element));
+  pool = write.getResult();
+  if (step->hasRowScales)
+    scales = step->layerCaches[2 + which] = write.getResultScales();
+  return scales;
+}
+
+/// The names that tools give the scales of keys (0) or values (1), within the
+/// module of attention.
+static SmallVector<std::string> getScaleNames(unsigned which) {
+  std::string letter = which == 0 ? "k" : "v", scale = letter + "_scale";
+  return {"." + scale, ".attn." + scale, "." + letter + "_proj." + scale,
+          "." + letter + "_proj.output_scale", ".kv_scale"};
+}
+
+bool readsCacheScales(const ModelConfig &config, const Checkpoint &checkpoint,
+                      CacheType type) {
+  // Of latent attention a checkpoint's scales are those of the latent values.
+  if (type != CacheType::FP8 || config.latent)
+    return false;
+  return llvm::any_of(getScaleNames(0), [&](StringRef end) {
+    std::string name = (config.layout.attention + end).str();
+    return llvm::any_of(checkpoint.getTensors(), [&](const auto &entry) {
+      return entry.first().ends_with(name);
+    });
+  });
+}
+
+/// The checkpoint's scales [1, heads], or [1, 1], of the layer's keys (0) or
+/// values (1).
+Value ModelBuilder::readCacheScales(unsigned which) {
+  const ModelLayout &layout = config.layout;
+  SmallVector<std::string> names;
+  for (StringRef end : getScaleNames(which))
+    llvm::append_range(names,
+                       namesOf(layout.layer + "." + layout.attention + end));
+  StringRef type = "F32";
+  int64_t heads = 1;
+  for (const std::string &name : names)
+    if (const CheckpointTensor *tensor = find(name, {})) {
+      type = tensor->dtype;
+      for (int64_t size : tensor->shape)
+        if (size != 1)
+          heads = config.numKVHeads;
+      break;
+    }
+  auto storage =
+      StorageAttr::get(builder.getContext(), builder.getStringAttr(type), 0, 0,
+                       ArrayRef<int64_t>(), 0, ArrayRef<int64_t>());
+  return parameter(names, {1, heads}, nullptr, builder.getF32Type(), storage);
 }
 
 Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
                                    Value bias, Value sinks, bool slides) {
-  Value &keys = step->layer[0], &values = step->layer[1];
-  keys = writeCache(path, k, keys);
-  values = writeCache(path, v, values);
+  Value keyScales = writeCache(path, k, 0);
+  Value valueScales = writeCache(path, v, 1);
   IntegerAttr window;
   if (slides && *config.slidingWindow < step->options.context)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
+  TypeAttr element;
+  if (auto write =
+          step->layerCaches[0].getDefiningOp<nn::QuantizedCacheWriteOp>())
+    element = write.getElementAttr();
   SmallVector<int64_t> shape(shapeOf(q));
   shape.back() = shapeOf(v).back();
   return nn::PagedAttentionOp::create(
-      builder, at(path), type(shape), q, keys, values, step->rows,
-      step->positions, step->table, bias, sinks,
+      builder, at(path), type(shape), q, step->layerCaches[0],
+      step->layerCaches[1], step->rows, step->positions, step->table, keyScales,
+      valueScales, bias, sinks,
       builder.getI64IntegerAttr(GenerateOptions::page),
-      builder.getF64FloatAttr(config.attentionScale), window, getSoftCap());
+      builder.getF64FloatAttr(config.attentionScale), window, getSoftCap(),
+      element);
 }
 
 Value ModelBuilder::causalConv(StringRef path, Value x, Value weight,
@@ -285,7 +369,7 @@ Value ModelBuilder::causalConv(StringRef path, Value x, Value weight,
   if (!step)
     return nn::CausalConvOp::create(builder, loc, x.getType(), x, weight, bias,
                                     /*reversed=*/UnitAttr());
-  Value &pool = step->layer.front();
+  Value &pool = step->layerCaches.front();
   Value y = nn::PagedConvOp::create(builder, loc, x.getType(), x, weight, pool,
                                     step->sources, bias);
   Value rows = join(builder, loc, x, {{0, 1}, {2}});

@@ -15,6 +15,7 @@
 #include "Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include <set>
 
@@ -46,6 +47,68 @@ static void roundAsCached(func::FuncOp main, Type cached) {
       operand->set(castTo(builder, rounded, getElementTypeOrSelf(value)));
     }
   });
+}
+
+/// The numbers that a quantised cache has of `value` [b, s, heads, size], by
+/// scales as `write` has them.
+static Value roundAsWritten(OpBuilder &builder, Value value,
+                            nn::QuantizedCacheWriteOp write) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Location loc = value.getLoc();
+  SmallVector<int64_t> sizes(type.getShape()), group{1, 1, 1, 0};
+  sizes.back() = 1;
+  Value scales;
+  if (write.getResultScales()) {
+    scales = nn::ActivationScalesOp::create(
+        builder, loc, RankedTensorType::get(sizes, builder.getF32Type()), value,
+        write.getElement(), /*group=*/0, FloatAttr());
+  } else {
+    // [1, heads or 1], a parameter of the layer.
+    int64_t heads =
+        cast<RankedTensorType>(write.getScales().getType()).getDimSize(1);
+    group = {0, 0, heads == 1 ? 0 : 1, 0};
+    scales = builder.clone(*write.getScales().getDefiningOp())->getResult(0);
+    scales = tensor::ExpandShapeOp::create(
+        builder, loc,
+        RankedTensorType::get({1, 1, heads, 1}, builder.getF32Type()), scales,
+        SmallVector<ReassociationIndices>{{0, 1}, {2, 3}});
+  }
+  Value elements = nn::QuantizeOp::create(
+      builder, loc, type.clone(write.getElement()), value, scales, group);
+  Value numbers = nn::DequantizeOp::create(
+      builder, loc, type.clone(builder.getF32Type()), elements, scales,
+      /*zeros=*/Value(), /*groups=*/Value(), group);
+  return castTo(builder, numbers, type.getElementType());
+}
+
+/// The same where the cache is quantised: layers write in the order in which
+/// @main has them.
+static LogicalResult roundAsQuantized(ModuleOp module, func::FuncOp main) {
+  func::FuncOp step;
+  SmallVector<nn::QuantizedCacheWriteOp> writes;
+  module.walk([&](nn::QuantizedCacheWriteOp op) {
+    auto function = op->getParentOfType<func::FuncOp>();
+    if (!step || function == step) {
+      step = function;
+      writes.push_back(op);
+    }
+  });
+  if (writes.empty())
+    return success();
+  SmallVector<nn::AttentionOp> attentions;
+  main.walk([&](nn::AttentionOp op) { attentions.push_back(op); });
+  if (writes.size() != 2 * attentions.size())
+    return main.emitError()
+           << "expected keys and values of " << attentions.size()
+           << " attentions in a quantised cache, got " << writes.size()
+           << " writes";
+  for (auto [i, op] : llvm::enumerate(attentions)) {
+    OpBuilder builder(op);
+    OpOperand *operands[] = {&op.getKeyMutable(), &op.getValueMutable()};
+    for (auto [j, operand] : llvm::enumerate(operands))
+      operand->set(roundAsWritten(builder, operand->get(), writes[2 * i + j]));
+  }
+  return success();
 }
 
 namespace {
@@ -85,9 +148,12 @@ FailureOr<MainRuns> MainRuns::make(ModuleOp program, const Script &script,
   runs.main = runs.module->lookupSymbol<func::FuncOp>("main");
   for (auto state : runs.module->getOps<StateOp>()) {
     RankedTensorType type = state.getGlobalType();
-    if (isPool(type.getShape(), *getElementType(type)))
+    if (isPool(state.getSymName(), type.getShape(), *getElementType(type)) &&
+        isa<FloatType>(type.getElementType()) && type.getRank() == 4)
       roundAsCached(runs.main, type.getElementType());
   }
+  if (failed(roundAsQuantized(*runs.module, runs.main)))
+    return failure();
   FailureOr<unsigned> ids = findArgument(runs.main, "input_ids"),
                       mask = findArgument(runs.main, "attention_mask"),
                       logits = findResult(runs.main, "logits");
@@ -191,7 +257,7 @@ FailureOr<Comparison> compareWithMain(ModuleOp program, const Script &script,
   std::set<int64_t> judged;
   for (auto [number, step] : llvm::enumerate(script.steps)) {
     for (auto &[name, pool] : *states)
-      poisonPages(pool, step.freed);
+      poisonPages(name, pool, step.freed);
     auto function = program.lookupSymbol<func::FuncOp>(step.entry);
     FailureOr<unsigned> logits =
         findLogits(function, step, runs->getVocabulary());

@@ -10,6 +10,8 @@
 #include "Script.h"
 
 #include "tp/Import/ModelAttributes.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <set>
@@ -65,20 +67,30 @@ FailureOr<unsigned> findResult(func::FuncOp function, StringRef name) {
          << name << "', got none";
 }
 
-bool isPool(ArrayRef<int64_t> shape, ElementType type) {
-  return shape.size() == 4 && type.isFloat();
+bool isPool(StringRef name, ArrayRef<int64_t> shape, ElementType type) {
+  if (shape.size() == 3)
+    return type.isFloat() && name.contains("_scales");
+  return shape.size() == 4 && (type.isFloat() || type.width == 8);
 }
 
-void poisonPages(Tensor &state, const FreedPages &freed) {
+void poisonPages(StringRef name, Tensor &state, const FreedPages &freed) {
+  constexpr int64_t nanByte = 0x7F;
   SmallVector<int64_t> shape(state.getShape());
-  if (!isPool(shape, state.getElementType()))
+  bool isFloat = state.getElementType().isFloat();
+  if (!isPool(name, shape, state.getElementType()))
     return;
   state = state.clone();
-  int64_t size = shape[1] / freed.count * shape[2] * shape[3];
+  int64_t size =
+      shape[1] / freed.count * llvm::product_of(ArrayRef(shape).drop_front(2));
   for (int64_t layer = 0; layer < shape[0]; ++layer)
     for (int64_t page : freed.pages)
-      for (int64_t i = 0; i < size; ++i)
-        state.setFloat((layer * freed.count + page) * size + i, NAN);
+      for (int64_t i = 0; i < size; ++i) {
+        int64_t at = (layer * freed.count + page) * size + i;
+        if (isFloat)
+          state.setFloat(at, NAN);
+        else
+          state.setInt(at, nanByte);
+      }
 }
 
 /// Each page that a script names is one of each pool, of all its cells or, of a
@@ -89,7 +101,9 @@ static LogicalResult checkPools(ModuleOp program, int64_t cells, int64_t page) {
   };
   for (auto state : program.getOps<StateOp>()) {
     ArrayRef<int64_t> shape = state.getGlobalType().getShape();
-    if (isPool(shape, *getElementType(state.getGlobalType())) && !has(shape[1]))
+    if (isPool(state.getSymName(), shape,
+               *getElementType(state.getGlobalType())) &&
+        !has(shape[1]))
       return state.emitError() << "expected " << cells << " cells in state @"
                                << state.getSymName() << ", got " << shape[1];
   }

@@ -57,13 +57,15 @@ mlir::FailureOr<unsigned> findResult(mlir::func::FuncOp function,
 mlir::FailureOr<Script> makeScript(mlir::ModuleOp program, uint64_t seed,
                                    int64_t numSteps);
 
-/// Whether a state is a pool: floats [layers, cells, heads, head size], or
-/// [layers, slots, channels, 1] of a convolution, with as many slots for each
-/// page; or what a rank has of that.
-bool isPool(llvm::ArrayRef<int64_t> shape, interp::ElementType type);
-/// Make all elements of these pages no number, in memory of the state's own;
-/// one that is no pool stays as it is.
-void poisonPages(interp::Tensor &state, const FreedPages &freed);
+/// Whether a state is a pool: floats or bytes [layers, cells, heads, head size],
+/// by name scales [layers, cells, heads], or [layers, slots, channels, 1] of a
+/// convolution, with as many slots for each page; or what a rank has of that.
+bool isPool(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+            interp::ElementType type);
+/// Make all elements of these pages no number (of bytes, those of e4m3 that are
+/// none), in memory of the state's own; one that is no pool stays as it is.
+void poisonPages(llvm::StringRef name, interp::Tensor &state,
+                 const FreedPages &freed);
 
 /// Run the script on one device, and compare the logits of each row's last
 /// token with what @main has at that position of the whole text.

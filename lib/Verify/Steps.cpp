@@ -105,7 +105,7 @@ public:
   void poison(const FreedPages &freed) override {
     for (auto &[name, locals] : states)
       for (Tensor &local : locals)
-        poisonPages(local, freed);
+        poisonPages(name, local, freed);
   }
   FailureOr<Comparison> step(StringRef function,
                              Reference &reference) override {

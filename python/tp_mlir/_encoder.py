@@ -40,7 +40,7 @@ class Encoder:
     """
     Args:
         folder: the checkpoint.
-        options: mesh, plan, target, dtype, untie, ignore as tp-compile's; `context`, the most
+        options: mesh, plan, target, dtype, quantize, untie, ignore as tp-compile's; `context`, the most
             tokens of a sequence; `rows`, the sequences in a step; `timeout` as tp-run's.
 
     Attributes:

@@ -24,7 +24,9 @@ _OPTIONS = {
     "memory": (str, "what a rank may hold, of which the cache takes what is left: 24GiB, or 0.9 "
                     "of the machine's or device's memory (instead of cells)"),
     "dtype": (str, "type of the weights in memory: f32, bf16 or f16"),
-    "kv_dtype": (str, "type of the cache"),
+    "kv_dtype": (str, "type of the cache: f32, bf16, f16, fp8 or int8 (default: dtype)"),
+    "quantize": (str, "format that weights in 16 or 32 bits are quantised to while they are read: "
+                      "int4-g128, int4-g32, int8, fp8-block, fp8-channel or mxfp4"),
     "untie": (None, "the head is a parameter of its own, whatever config.json says"),
     "ignore": (str, "tensors that the checkpoint is read without: NAME,..."),
     "generation_config": (str, "where the defaults of requests are from, instead of the model's "

@@ -172,7 +172,8 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
             cells=None, memory=None, kv_dtype=None, generation_config=None, train=None, clip=None,
             momentum=False, recompute=None, dropout=None, shard_optimizer=None, untie=False,
-            ignore=None, activations=None, allow_padding=False, overlap=None, progress=False):
+            ignore=None, activations=None, quantize=None, allow_padding=False, overlap=None,
+            progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With several
@@ -188,8 +189,10 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
     states are divided. With `untie` the head is a parameter of its own, whatever
     config.json says; `ignore` has names of tensors, or patterns, that the checkpoint is read
     without: one or a list. `activations` "float" leaves the activations of a quantised
-    checkpoint as they are, whatever its recipe. `allow_padding` cuts heads even where more than
-    half of them would be padding. `overlap` ("auto", "off") is what runs beside collectives.
+    checkpoint as they are, whatever its recipe; `quantize` is the format, one of tp-quantize's,
+    that the weights of layers are quantised to while they are read. `allow_padding` cuts heads
+    even where more than half of them would be padding. `overlap` ("auto", "off") is what runs
+    beside collectives.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
@@ -198,8 +201,8 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
                          generation_config=generation_config, train=train, clip=clip,
                          momentum=momentum, recompute=recompute, dropout=dropout,
                          shard_optimizer=shard_optimizer, untie=untie, ignore=ignore,
-                         activations=activations, allow_padding=allow_padding,
-                         overlap=overlap)
+                         activations=activations, quantize=quantize,
+                         allow_padding=allow_padding, overlap=overlap)
     folder = None
     if output is None:
         folder = _forks.Folder()

@@ -101,7 +101,8 @@ class LLM:
             `pip install './python[text]'`; token ids need neither. Where there are both, answers to
             ids end at the tokenizer's end token too, as those to text do.
         options: mesh, plan, target, context, rows, chunk, cells, memory, dtype, kv_dtype,
-            generation_config, untie, ignore: as tp-compile's; backend and timeout as tp-run's.
+            quantize, generation_config, untie, ignore: as tp-compile's; backend and timeout as
+            tp-run's.
             speculate: tokens of a step that may be guessed, for each request; no answer changes.
             program: an artifact that tp-compile --generate has made, instead of its options.
 

@@ -120,7 +120,17 @@ protected:
   void parsePagedAttention(const Cursor &cursor, PagedAttention &a) {
     a.tokens = cursor["tokens"].size();
     parseHeads(cursor, a);
-    a.cacheType = cursor["cache_type"].floatType();
+    if (cursor.has("element")) {
+      a.element = parseCacheElement(cursor["element"]);
+      a.scales = PagedAttention::Scales(
+          cursor["scales"].word({"cells", "heads", "one"}));
+      a.cacheType = cursor["cache_type"].type();
+      if (a.cacheType != TPRT_I8)
+        cursor["cache_type"].fail("expected i8 beside an element, got ",
+                                  typeName(a.cacheType));
+    } else {
+      a.cacheType = cursor["cache_type"].floatType();
+    }
     parseCells(cursor, a);
     a.rows = cursor["rows"].size();
     a.pages = cursor["pages"].size();

@@ -297,6 +297,10 @@ struct PagedAttention {
   int64_t window;
   double scale, softCap;
   std::optional<tprt_type> biasType, sinksType;
+  /// A quantised cache has elements (its cacheType is i8), and a scale for each
+  /// head of each cell, for each head, or for all.
+  std::optional<QuantizedType> element;
+  enum class Scales { Cells, Heads, One } scales = Scales::One;
   Locations locations;
 };
 
@@ -392,6 +396,9 @@ struct Manifest {
   /// Patterns of tensors that checkpoints may have unused, and of those that
   /// they are read without.
   std::vector<std::string> ignored, excluded;
+  /// The format, one of tp-quantize's, that weights are quantised to while they
+  /// are read; empty: they are read as they are.
+  std::string quantize;
   std::vector<TensorPart> tensorParts;
   /// Keys of config.json, with the values that a checkpoint of this program
   /// must have.

@@ -65,6 +65,11 @@ public:
     manifest.ignored = top["ignored"].strings();
     if (top.has("excluded"))
       manifest.excluded = top["excluded"].strings();
+    if (top.has("quantize")) {
+      static const std::vector<std::string_view> formats{
+          "int4-g128", "int4-g32", "int8", "fp8-block", "fp8-channel", "mxfp4"};
+      manifest.quantize = formats[top["quantize"].word(formats)];
+    }
     if (top.has("tensor_parts"))
       parseList(top["tensor_parts"], manifest.tensorParts,
                 &Parser::parseTensorPart);

@@ -1,4 +1,4 @@
-//===- PagedAttention.cpp - attention to pages, and writing them ----------===//
+//===- PagedAttention.cpp - attention to pages ----------------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,6 @@
 #include "PagedAttention.h"
 #include "PagedParts.h"
 
-#include "../support/Parallel.h"
-
 #include <cstring>
 
 using namespace tprt;
@@ -21,8 +19,6 @@ namespace {
 
 /// Queries of a KV head that still read keys and values where they lie.
 constexpr int64_t kDirectQueries = 16;
-/// Bytes that are worth a parallel region when they are copied.
-constexpr int64_t kCopyBytes = int64_t(256) << 10;
 
 /// The tokens that have a row, as segments.
 std::vector<Segment> findSegments(const PagedAttention &a,
@@ -76,6 +72,9 @@ Status PagedAttentionEngine::run(int64_t id, const PagedCall &call) {
   if (!!call.sinks != a.sinksType.has_value())
     return internalError("paged attention ", id,
                          ": the sinks are not as the manifest says");
+  if (!!call.keyScales != a.element.has_value())
+    return internalError("paged attention ", id,
+                         ": the cache is not as the manifest says");
   PagedStep step{a, call};
   if (call.sinks) {
     step.sinks.resize(a.qHeads);
@@ -114,30 +113,20 @@ int32_t HostFunctions::paged_attention(tprt_rank *rank, int32_t id,
   });
 }
 
-/// Each worker copies some of the bytes of every cell: so what comes last for a
-/// cell stays, however many workers there are.
-int32_t HostFunctions::cache_write(tprt_rank *, int64_t tokens,
-                                   int64_t cellBytes, int64_t numCells,
-                                   const void *rows, const void *cells,
-                                   const void *old, void *pool) {
-  char *to = static_cast<char *>(pool);
-  if (pool != old)
-    parallelFor(cellBytes * numCells, kCopyBytes,
-                [&](int64_t begin, int64_t end, int64_t) {
-                  std::memcpy(to + begin,
-                              static_cast<const char *>(old) + begin,
-                              end - begin);
-                });
-  int64_t least =
-      std::max<int64_t>(64, kCopyBytes / std::max(tokens, int64_t(1)));
-  parallelFor(cellBytes, least, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t t = 0; t < tokens; ++t) {
-      int64_t cell = static_cast<const int32_t *>(cells)[t];
-      if (cell >= 0 && cell < numCells)
-        std::memcpy(to + cell * cellBytes + begin,
-                    static_cast<const char *>(rows) + t * cellBytes + begin,
-                    end - begin);
-    }
+int32_t HostFunctions::quantized_paged_attention(
+    tprt_rank *rank, int32_t id, int64_t tokens, const void *q,
+    const void *keys, const void *keyScales, const void *values,
+    const void *valueScales, const void *rows, const void *positions,
+    const void *table, const void *bias, const void *sinks, void *out) {
+  auto &host = *static_cast<HostRank *>(rank);
+  auto bytes = [](const void *p) { return static_cast<const char *>(p); };
+  auto numbers = [](const void *p) { return static_cast<const int32_t *>(p); };
+  auto floats = [](const void *p) { return static_cast<const float *>(p); };
+  return host.traced(Timeline::Kind::PagedAttention, id, host.layer, [&] {
+    return host.engine<PagedAttentionEngine>(TPRT_SLOT_paged_attention)
+        .run(id, {tokens, bytes(q), bytes(keys), bytes(values), numbers(rows),
+                  numbers(positions), numbers(table), bias, sinks,
+                  static_cast<char *>(out), floats(keyScales),
+                  floats(valueScales)});
   });
-  return 0;
 }

@@ -15,13 +15,14 @@
 
 namespace tprt {
 
-/// The arguments of tprt_api::paged_attention.
+/// The arguments of tprt_api::paged_attention, or quantized_paged_attention.
 struct PagedCall {
   int64_t tokens;
   const char *q, *keys, *values;
   const int32_t *rows, *positions, *table;
   const void *bias = nullptr, *sinks = nullptr;
   char *out;
+  const float *keyScales = nullptr, *valueScales = nullptr;
 };
 
 class PagedAttentionEngine final : public Engine {

@@ -53,7 +53,9 @@ PagedDecode::Own PagedDecode::place(float *memory) const {
   own.scores = own.q + headsPerGroup * rows * padded;
   own.result = own.scores + headsPerGroup * rows * kSplitKeys;
   own.bias = own.result + paddedValue;
-  own.wide = own.bias + biasFloats();
+  own.keyScales = own.bias + biasFloats();
+  own.valueScales = own.keyScales + scaleFloats();
+  own.wide = own.valueScales + scaleFloats();
   return own;
 }
 
@@ -61,11 +63,17 @@ int64_t PagedDecode::biasFloats() const {
   return step.call.bias ? headsPerGroup * step.sharing() * kSplitKeys : 0;
 }
 
+/// Those of keys, or of values.
+int64_t PagedDecode::scaleFloats() const {
+  return step.a.element ? headsPerGroup * kSplitKeys : 0;
+}
+
 int64_t PagedDecode::ownFloats() const {
   int64_t queries = headsPerGroup * rows * (padded + kSplitKeys) + paddedValue;
   int64_t wide =
       isDirect ? 0 : kSplitKeys * headsPerGroup * (padded + paddedValue);
-  return 5 * kSplitKeys + 2 * alignUp(rows, 16) + queries + biasFloats() + wide;
+  return 5 * kSplitKeys + 2 * alignUp(rows, 16) + queries + biasFloats() +
+         2 * scaleFloats() + wide;
 }
 
 int64_t PagedDecode::floats() const {
@@ -134,6 +142,19 @@ void PagedDecode::listBias(int64_t head, int64_t heads, int64_t count,
   }
 }
 
+/// Lists the scales of the listed cells, for each of KV heads [head, head +
+/// heads).
+void PagedDecode::listScales(int64_t head, int64_t heads, int64_t count,
+                             const Own &own) const {
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t cell = own.cells[i] / step.headBytes() / step.a.kvHeads;
+      int64_t at = h * kSplitKeys + i;
+      own.keyScales[at] = step.scaleOf(step.call.keyScales, cell, head + h);
+      own.valueScales[at] = step.scaleOf(step.call.valueScales, cell, head + h);
+    }
+}
+
 /// The queries of KV heads [head, head + heads), scaled.
 void PagedDecode::widenQueries(const Segment &segment, int64_t head,
                                int64_t heads, float *q) const {
@@ -151,19 +172,28 @@ void PagedDecode::widenQueries(const Segment &segment, int64_t head,
 
 /// Heads that are no whole vectors are read from a copy with room around them.
 void PagedDecode::widenCells(CacheBlock &block, const Own &own) const {
-  auto widen = [&](const char *&pool, int64_t *cells, int64_t size,
-                   int64_t paddedSize, float *out) {
+  const std::optional<QuantizedType> &element = step.a.element;
+  auto widen = [&](const char *&pool, int64_t *cells, const float *scales,
+                   int64_t size, int64_t paddedSize, float *out) {
     int64_t cellFloats = block.heads * paddedSize;
     for (int64_t i = 0; i < block.count; ++i) {
-      simd().packValues(step.a.cacheType, pool + cells[i], size, block.heads,
-                        size, paddedSize, out + i * cellFloats);
+      float *to = out + i * cellFloats;
+      if (!element)
+        simd().packValues(step.a.cacheType, pool + cells[i], size, block.heads,
+                          size, paddedSize, to);
+      for (int64_t h = 0; element && h < block.heads; ++h, to += paddedSize) {
+        simd().widenBytes(*element, pool + cells[i] + h * size,
+                          scales[h * kSplitKeys + i], to, size);
+        std::fill(to + size, to + paddedSize, 0.0f);
+      }
       cells[i] = i * cellFloats * int64_t(sizeof(float));
     }
     pool = reinterpret_cast<const char *>(out);
   };
-  widen(block.keys, own.cells, step.a.headSize, padded, own.wide);
-  widen(block.values, own.valueCells, step.a.valueSize, paddedValue,
-        own.wide + kSplitKeys * block.heads * padded);
+  widen(block.keys, own.cells, own.keyScales, step.a.headSize, padded,
+        own.wide);
+  widen(block.values, own.valueCells, own.valueScales, step.a.valueSize,
+        paddedValue, own.wide + kSplitKeys * block.heads * padded);
   block.type = TPRT_F32;
 }
 
@@ -191,8 +221,15 @@ void PagedDecode::attend(int64_t item, const Own &own) {
     block.bias = own.bias;
     block.sharing = step.sharing();
   }
-  if (!isDirect)
+  if (step.a.element)
+    listScales(head, block.heads, block.count, own);
+  if (!isDirect) {
     widenCells(block, own);
+  } else if (step.a.element) {
+    block.element = step.a.element;
+    block.keyScales = own.keyScales;
+    block.valueScales = own.valueScales;
+  }
   block.cells = own.cells;
   block.valueCells = own.valueCells;
   block.q = own.q;

@@ -61,6 +61,19 @@ struct PagedStep {
                 (head * bias.headStride + position) * typeBytes(bias.type);
     return bias;
   }
+  /// The scale of a head's elements in a quantised cell, `scales` being
+  /// those of keys or of values.
+  float scaleOf(const float *scales, int64_t cell, int64_t head) const {
+    switch (a.scales) {
+    case PagedAttention::Scales::Cells:
+      return scales[cell * a.kvHeads + head];
+    case PagedAttention::Scales::Heads:
+      return scales[head];
+    case PagedAttention::Scales::One:
+      break;
+    }
+    return scales[0];
+  }
   const float *sinkOf(int64_t head) const {
     return sinks.empty() ? nullptr : &sinks[head];
   }
@@ -95,9 +108,10 @@ private:
   struct Own {
     int64_t *cells, *valueCells;
     int32_t *positions, *first, *last;
-    float *q, *scores, *bias, *wide, *result;
+    float *q, *scores, *bias, *keyScales, *valueScales, *wide, *result;
   };
   int64_t biasFloats() const;
+  int64_t scaleFloats() const;
   int64_t ownFloats() const;
   Own place(float *memory) const;
   void attend(int64_t item, const Own &own);
@@ -108,6 +122,8 @@ private:
                 const Own &own) const;
   void widenQueries(const Segment &segment, int64_t head, int64_t heads,
                     float *q) const;
+  void listScales(int64_t head, int64_t heads, int64_t count,
+                  const Own &own) const;
   void widenCells(CacheBlock &block, const Own &own) const;
   void combine(int64_t index, int64_t head, int64_t heads, float *result) const;
   float *recordOf(int64_t index, int64_t split, int64_t head) const;
@@ -158,6 +174,7 @@ private:
   int64_t tileFloats(const Tile &tile) const;
   void runWave(const Tile *begin, const Tile *end);
   void pack(const Item &item, int64_t worker);
+  void gather(const Item &item, bool isKeys, char *rows, float *mask) const;
   void attend(const Item &item, int64_t worker);
   bool hasHoles(const Segment &segment) const;
   int64_t queriesPerBlock(const Segment &segment) const;

@@ -94,48 +94,66 @@ void PagedPrefill::runWave(const Tile *begin, const Tile *end) {
   });
 }
 
+/// Brings the keys or values of a block's positions together: in the cache's
+/// type, or as f32 where it is quantised. Positions without a page are masked.
+void PagedPrefill::gather(const Item &item, bool isKeys, char *rows,
+                          float *mask) const {
+  const PagedAttention &a = step.a;
+  const Tile &tile = *item.tile;
+  const Segment &segment = *tile.segment;
+  int64_t base = tile.base + item.index * kKeyBlock;
+  int64_t end = std::min(base + kKeyBlock, segment.end());
+  int64_t size = isKeys ? a.headSize : a.valueSize;
+  int64_t cellBytes = isKeys ? step.headBytes() : step.valueBytes();
+  int64_t bytes = a.element ? size * int64_t(sizeof(float)) : cellBytes;
+  const char *pool = isKeys ? step.call.keys : step.call.values;
+  const float *scales = isKeys ? step.call.keyScales : step.call.valueScales;
+  auto copy = [&](int64_t cell, char *to) {
+    const char *from = pool + (cell * a.kvHeads + tile.head) * cellBytes;
+    if (a.element)
+      simd().widenBytes(*a.element, from, step.scaleOf(scales, cell, tile.head),
+                        reinterpret_cast<float *>(to), size);
+    else
+      std::memcpy(to, from, bytes);
+  };
+  int64_t unseen = std::clamp<int64_t>(segment.first - base, 0, end - base);
+  std::memset(rows, 0, unseen * bytes);
+  step.forRuns(segment.row, base + unseen, end,
+               [&](int64_t position, int64_t run, int64_t cell) {
+                 char *to = rows + (position - base) * bytes;
+                 if (cell < 0) {
+                   std::memset(to, 0, run * bytes);
+                   std::fill_n(mask + position - base, run,
+                               -std::numeric_limits<float>::infinity());
+                 }
+                 for (int64_t i = 0; cell >= 0 && i < run; ++i)
+                   copy(cell + i, to + i * bytes);
+               });
+}
+
 /// A block of keys and values. Positions that no query sees, or that have no
 /// page, are zero: their memory may hold no numbers, and a weight of 0 would
 /// not hide those.
 void PagedPrefill::pack(const Item &item, int64_t worker) {
   const PagedAttention &a = step.a;
   const Tile &tile = *item.tile;
-  const Segment &segment = *tile.segment;
   int64_t base = tile.base + item.index * kKeyBlock;
-  int64_t end = std::min(base + kKeyBlock, segment.end()), count = end - base;
+  int64_t count = std::min(kKeyBlock, tile.segment->end() - base);
   char *rows = reinterpret_cast<char *>(own + worker * ownFloats + blockFloats);
   float *keys = wave + tile.at,
         *values = keys + tile.blocks * kKeyBlock * a.headSize;
-  float *mask = values + tile.blocks * kKeyBlock * padded;
   int64_t from = item.index * kKeyBlock;
+  float *mask = values + tile.blocks * kKeyBlock * padded + from;
   if (tile.isMasked)
-    std::fill_n(mask + from, kKeyBlock, 0.0f);
-  auto gather = [&](const char *pool, int64_t bytes) {
-    int64_t unseen = std::clamp<int64_t>(segment.first - base, 0, count);
-    std::memset(rows, 0, unseen * bytes);
-    step.forRuns(segment.row, base + unseen, end,
-                 [&](int64_t position, int64_t run, int64_t cell) {
-                   char *to = rows + (position - base) * bytes;
-                   if (cell < 0) {
-                     std::memset(to, 0, run * bytes);
-                     std::fill_n(mask + from + position - base, run,
-                                 -std::numeric_limits<float>::infinity());
-                   }
-                   for (int64_t i = 0; cell >= 0 && i < run; ++i)
-                     std::memcpy(to + i * bytes,
-                                 pool + ((cell + i) * a.kvHeads + tile.head) *
-                                            bytes,
-                                 bytes);
-                 });
-  };
-  gather(step.call.keys, step.headBytes());
+    std::fill_n(mask, kKeyBlock, 0.0f);
+  tprt_type type = a.element ? TPRT_F32 : a.cacheType;
+  gather(item, /*isKeys=*/true, rows, mask);
   float *block = keys + from * a.headSize;
   if (count < kKeyBlock)
     std::fill_n(block, a.headSize * kKeyBlock, 0.0f);
-  simd().transpose(a.cacheType, rows, a.headSize, count, a.headSize, block,
-                   kKeyBlock);
-  gather(step.call.values, step.valueBytes());
-  simd().packValues(a.cacheType, rows, a.valueSize, count, a.valueSize, padded,
+  simd().transpose(type, rows, a.headSize, count, a.headSize, block, kKeyBlock);
+  gather(item, /*isKeys=*/false, rows, mask);
+  simd().packValues(type, rows, a.valueSize, count, a.valueSize, padded,
                     values + from * padded);
 }
 

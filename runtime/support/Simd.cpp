@@ -731,23 +731,6 @@ void attendBackward(const AttentionBackwardHead &h) {
   }
 }
 
-void attendCache(const CacheBlock &b) {
-  int64_t rows = b.heads * b.rows, stride = recordFloats(b.valueSize);
-  auto lanes = std::make_index_sequence<kLanes>();
-  if (b.type == TPRT_BF16)
-    for (int64_t i = 0; i < rows * b.headSize; i += kPair)
-      splitPair(b.q + i, lanes);
-  std::fill_n(b.records, rows * stride, 0.0f);
-  for (int64_t r = 0; r < rows; ++r)
-    b.records[r * stride + b.valueSize] = -__builtin_inff();
-  if (b.count > 0)
-    withFloatType(b.type, [&](auto type) { attendCells<type()>(b); });
-  if (b.type == TPRT_BF16)
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t d = 0; d < b.valueSize; d += kPair)
-        joinPair(b.records + r * stride + d, lanes);
-}
-
 void mergeRecords(const float *records, int64_t count, int64_t stride,
                   int64_t valueSize, const float *sink, float *out) {
   const float infinity = __builtin_inff();
@@ -784,6 +767,9 @@ const Simd &tprt::TPRT_SIMD_LEVEL() {
                              dot,
                              activate,
                              packValues,
+                             widenBytes,
+                             narrowBytes,
+                             byteScale,
                              attend,
                              attendBackward,
                              attendCache,

@@ -101,12 +101,15 @@ constexpr int64_t kSplitKeys = 256;
 
 /// A few queries against a piece of a cache, read where it lies.
 struct CacheBlock {
-  tprt_type type; ///< of keys and values
+  tprt_type type; ///< of keys and values, unless they are bytes:
+  std::optional<QuantizedType> element = {}; ///< of a byte; I8 or E4M3
   const char *keys, *values;
   /// [count], at most kSplitKeys: bytes from `keys`, and from `values`, to the
   /// block's first head of each cell.
   const int64_t *cells, *valueCells;
   int64_t count;
+  /// Or null; [heads][kSplitKeys]: what keys and values are multiplied by.
+  const float *keyScales = nullptr, *valueScales = nullptr;
   int64_t heads;               ///< KV heads, which follow each other in a cell
   int64_t rows;                ///< queries of each
   int64_t headSize, valueSize; ///< multiples of 32
@@ -172,6 +175,16 @@ struct Simd {
   void (*packValues)(tprt_type type, const void *values, int64_t stride,
                      int64_t rows, int64_t headSize, int64_t paddedHeadSize,
                      float *out);
+  /// count bytes of a cache's elements (I8 or E4M3) to f32, times scale.
+  void (*widenBytes)(QuantizedType from, const void *in, float scale,
+                     float *out, int64_t count);
+  /// count elements of f32, over scale, to bytes: to nearest even, and none
+  /// above the largest. All are zero if the scale is.
+  void (*narrowBytes)(QuantizedType to, const float *in, float scale, void *out,
+                      int64_t count);
+  /// The scale by which the largest magnitude becomes the largest element; NaN
+  /// unless all are finite.
+  float (*byteScale)(QuantizedType to, const float *in, int64_t count);
   void (*attend)(const AttentionBlock &block);
   void (*attendBackward)(const AttentionBackwardHead &head);
   void (*attendCache)(const CacheBlock &block);

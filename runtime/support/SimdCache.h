@@ -19,7 +19,7 @@
 #define TPRT_SUPPORT_SIMDCACHE_H
 
 #include "Simd.h"
-#include "SimdVector.h"
+#include "SimdCacheElements.h"
 
 #include <algorithm>
 #include <cmath>
@@ -50,17 +50,23 @@ inline int64_t slotsOf(const CacheBlock &b) {
 /// kPair elements as f32. Those of bf16 come as the even and the odd ones,
 /// which takes half of the operations: queries and results are in that order
 /// too.
-template <tprt_type Type>
+template <typename Elements>
 inline void loadPair(const char *p, Vec *out) {
-  if constexpr (Type == TPRT_BF16) {
-    typedef IVec Bits __attribute__((aligned(1), may_alias));
-    IVec bits = *reinterpret_cast<const Bits *>(p);
-    out[0] = (Vec)(bits << 16);
-    out[1] = (Vec)(bits & int32_t(0xffff0000));
-  } else {
-    out[0] = loadWide<Type>(p);
-    out[1] = loadWide<Type>(p + kLanes * kBytes[Type]);
-  }
+  out[0] = Elements::load(p);
+  out[1] = Elements::load(p + kLanes * Elements::kSize);
+}
+
+template <tprt_type Type>
+struct FloatElements {
+  static constexpr int64_t kSize = kBytes[Type];
+  static Vec load(const char *p) { return loadWide<Type>(p); }
+};
+template <>
+inline void loadPair<FloatElements<TPRT_BF16>>(const char *p, Vec *out) {
+  typedef IVec Bits __attribute__((aligned(1), may_alias));
+  IVec bits = *reinterpret_cast<const Bits *>(p);
+  out[0] = (Vec)(bits << 16);
+  out[1] = (Vec)(bits & int32_t(0xffff0000));
 }
 
 template <size_t... L>
@@ -94,15 +100,15 @@ struct Cells {
 };
 
 /// The scores of a tile, `at` bytes into the cells.
-template <tprt_type Type, int Q, int K>
+template <typename Elements, int Q, int K>
 inline Vec scoreTile(const Cells<K> &cells, int64_t at, const float *q,
                      int64_t size) {
   Vec sum[Q * K] = {};
-  for (int64_t d = 0; d < size; d += kPair, at += kPair * kBytes[Type]) {
+  for (int64_t d = 0; d < size; d += kPair, at += kPair * Elements::kSize) {
     Vec keys[K][2];
     for (int k = 0; k < K; ++k) {
-      askAhead<kPair * kBytes[Type]>(cells.now[k] + at, cells.ahead);
-      loadPair<Type>(cells.now[k] + at, keys[k]);
+      askAhead<kPair * Elements::kSize>(cells.now[k] + at, cells.ahead);
+      loadPair<Elements>(cells.now[k] + at, keys[k]);
     }
     for (int half = 0; half < 2; ++half)
       for (int i = 0; i < Q; ++i) {
@@ -126,9 +132,9 @@ inline void forTiles(int64_t rows, Step step, int64_t first = 0) {
       forTiles<Q / 2>(rows, step, last);
 }
 
-template <tprt_type Type>
+template <typename Elements>
 void scoreCells(const CacheBlock &b) {
-  int64_t headBytes = b.headSize * kBytes[Type];
+  int64_t headBytes = b.headSize * Elements::kSize;
   forTiles(b.rows, [&](auto queries, int64_t first, int64_t last) {
     constexpr int Q = queries, K = kLanes / Q;
     for (int64_t i = 0; i < slotsOf(b) / K; ++i) {
@@ -137,8 +143,8 @@ void scoreCells(const CacheBlock &b) {
         for (int64_t row = h * b.rows + first; row < h * b.rows + last;
              row += Q)
           store(b.scores + row * kSplitKeys + i * kLanes,
-                scoreTile<Type, Q>(cells, h * headBytes, b.q + row * b.headSize,
-                                   b.headSize));
+                scoreTile<Elements, Q>(cells, h * headBytes,
+                                       b.q + row * b.headSize, b.headSize));
       }
     }
   });
@@ -214,7 +220,7 @@ void weighTile(const CacheBlock &b, int64_t row) {
 
 /// out[Q][V vectors] += weights * values of the streams, of which `Runs` follow
 /// each other in one stream of the scores: `run` weights lie between them.
-template <tprt_type Type, int Q, int V>
+template <typename Elements, int Q, int V>
 inline void valueTile(const Cells<kValueStreams<Q>> &cells, int64_t at,
                       const float *weights, int64_t run, float *out,
                       int64_t stride) {
@@ -229,9 +235,9 @@ inline void valueTile(const Cells<kValueStreams<Q>> &cells, int64_t at,
     for (int r = 0; r < Runs; ++r) {
       Vec value[V];
       const char *line = cells.now[begin * Runs + r] + at;
-      askAhead<V * kLanes * kBytes[Type]>(line, cells.ahead);
+      askAhead<V * kLanes * Elements::kSize>(line, cells.ahead);
       for (int v = 0; v < V; v += 2)
-        loadPair<Type>(line + v * kLanes * kBytes[Type], value + v);
+        loadPair<Elements>(line + v * kLanes * Elements::kSize, value + v);
       for (int i = 0; i < Q; ++i) {
         Vec weight = splat(weights[r * run + begin + i * K]);
         for (int v = 0; v < V; ++v)
@@ -243,16 +249,16 @@ inline void valueTile(const Cells<kValueStreams<Q>> &cells, int64_t at,
       store(out + i * stride + v * kLanes, sum[i][v]);
 }
 
-template <tprt_type Type>
+template <typename Elements>
 void addValues(const CacheBlock &b) {
   int64_t stride = tprt::recordFloats(b.valueSize), slots = slotsOf(b);
-  int64_t headBytes = b.valueSize * kBytes[Type];
+  int64_t headBytes = b.valueSize * Elements::kSize;
   forTiles(b.rows, [&](auto queries, int64_t first, int64_t last) {
     constexpr int Q = queries, Streams = kValueStreams<Q>;
     auto take = [&](const auto &cells, int64_t row, int64_t j, auto vectors,
                     int64_t d) {
-      valueTile<Type, Q, vectors>(
-          cells, row / b.rows * headBytes + d * kBytes[Type],
+      valueTile<Elements, Q, vectors>(
+          cells, row / b.rows * headBytes + d * Elements::kSize,
           b.scores + row * kSplitKeys + j * kLanes, slots / Streams * kLanes,
           b.records + row * stride + d, stride);
       return d + vectors * kLanes;
@@ -274,16 +280,61 @@ void addValues(const CacheBlock &b) {
   });
 }
 
+/// Multiplies the scores of all queries of a KV head by what each cell's line
+/// of `scales` [heads][kSplitKeys] has for it.
+template <int Q>
+void scaleTile(const CacheBlock &b, int64_t row, const float *scales) {
+  constexpr int K = kLanes / Q;
+  int64_t length = slotsOf(b) / K;
+  float *scores = b.scores + row * kSplitKeys;
+  const float *line = scales + row / b.rows * kSplitKeys;
+  for (int64_t i = 0; i < length; ++i) {
+    Vec scale;
+    for (int l = 0; l < kLanes; ++l)
+      scale[l] = line[std::min(l % K * length + i, b.count - 1)];
+    store(scores + i * kLanes, load(scores + i * kLanes) * scale);
+  }
+}
+
 /// Records are zero before.
-template <tprt_type Type>
+template <typename Elements>
 void attendCells(const CacheBlock &b) {
-  scoreCells<Type>(b);
+  scoreCells<Elements>(b);
   for (int64_t h = 0; h < b.heads; ++h)
     forTiles(b.rows, [&](auto queries, int64_t first, int64_t last) {
-      for (int64_t row = first; row < last; row += queries)
-        weighTile<queries>(b, h * b.rows + row);
+      for (int64_t row = h * b.rows + first; row < h * b.rows + last;
+           row += queries) {
+        if (b.keyScales)
+          scaleTile<queries>(b, row, b.keyScales);
+        weighTile<queries>(b, row);
+        if (b.valueScales)
+          scaleTile<queries>(b, row, b.valueScales);
+      }
     });
-  addValues<Type>(b);
+  addValues<Elements>(b);
+}
+
+/// See Simd::attendCache.
+void attendCache(const CacheBlock &b) {
+  int64_t rows = b.heads * b.rows, stride = tprt::recordFloats(b.valueSize);
+  bool isSplit = !b.element && b.type == TPRT_BF16;
+  auto lanes = std::make_index_sequence<kLanes>();
+  if (isSplit)
+    for (int64_t i = 0; i < rows * b.headSize; i += kPair)
+      splitPair(b.q + i, lanes);
+  std::fill_n(b.records, rows * stride, 0.0f);
+  for (int64_t r = 0; r < rows; ++r)
+    b.records[r * stride + b.valueSize] = -__builtin_inff();
+  if (b.count > 0 && b.element)
+    withCacheElements(
+        *b.element, [&](auto elements) { attendCells<decltype(elements)>(b); });
+  else if (b.count > 0)
+    withFloatType(b.type,
+                  [&](auto type) { attendCells<FloatElements<type()>>(b); });
+  if (isSplit)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t d = 0; d < b.valueSize; d += kPair)
+        joinPair(b.records + r * stride + d, lanes);
 }
 
 } // namespace

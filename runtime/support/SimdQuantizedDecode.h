@@ -26,8 +26,7 @@
 #ifndef TPRT_SUPPORT_SIMDQUANTIZEDDECODE_H
 #define TPRT_SUPPORT_SIMDQUANTIZEDDECODE_H
 
-#include "QuantizedWeight.h"
-#include "SimdVector.h"
+#include "SimdBytes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,31 +36,6 @@
 #endif
 
 namespace {
-
-using tprt::QuantizedType;
-
-typedef int8_t ByteVec __attribute__((vector_size(kLanes)));
-typedef int16_t WordVec __attribute__((vector_size(kLanes * 2)));
-typedef _Float16 HalfVec __attribute__((vector_size(kLanes * 2)));
-
-inline Vec bytesToFloat(const int8_t *p) {
-  typedef ByteVec Unaligned __attribute__((aligned(1), may_alias));
-  return __builtin_convertvector(
-      __builtin_convertvector(*reinterpret_cast<const Unaligned *>(p), IVec),
-      Vec);
-}
-
-/// e4m3 times 2^-8: in f16, whose exponent has a bit more, the byte's exponent
-/// and mantissa stand for that, subnormal numbers included.
-inline Vec e4m3ToFloat(const int8_t *p) {
-  typedef ByteVec Unaligned __attribute__((aligned(1), may_alias));
-  WordVec words =
-      __builtin_convertvector(*reinterpret_cast<const Unaligned *>(p), WordVec);
-  // The sign is in bits 7 to 15; its lowest copy lands in bit 14.
-  return __builtin_convertvector((HalfVec)((words << 7) & int16_t(0xbfff)),
-                                 Vec);
-}
-constexpr float kE4m3Scale = 256;
 
 /// Groups of so many elements and more scale the sums of their products, which
 /// is less work than to scale each element.

@@ -16,6 +16,8 @@
 using namespace tprt;
 
 Status LocatedTensor::read(int64_t offset, void *data, int64_t bytes) const {
+  if (computed)
+    return computed->read(offset, data, bytes);
   return file->read(place.offset + offset, data, bytes)
       .in("tensor '" + name + "'");
 }

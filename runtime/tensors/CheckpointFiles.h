@@ -18,11 +18,20 @@
 
 namespace tprt {
 
+/// A tensor that no file has.
+class ComputedTensor {
+public:
+  virtual ~ComputedTensor() = default;
+  /// As LocatedTensor::read. Threads may call it at once.
+  virtual Status read(int64_t offset, void *data, int64_t bytes) const = 0;
+};
+
 /// A tensor of a checkpoint.
 struct LocatedTensor {
   TensorPlace place;
   std::string name, path;
   std::shared_ptr<const InputFile> file;
+  std::shared_ptr<const ComputedTensor> computed = nullptr; ///< or null
 
   /// Reads `bytes` from `offset` on. An error names the tensor.
   Status read(int64_t offset, void *data, int64_t bytes) const;

@@ -10,6 +10,7 @@
 
 #include "Weights.h"
 
+#include "QuantizedReading.h"
 #include "Stored.h"
 
 #include "../support/Region.h"
@@ -389,6 +390,8 @@ Expected<Weights> Weights::open(const std::string &spec,
   std::erase_if(files.tensors, [&](const auto &tensor) {
     return matchesAny(manifest.excluded, tensor.first);
   });
+  if (!manifest.quantize.empty())
+    TPRT_TRY(quantizeTensors(manifest, files.tensors));
   weights.all = files.tensors;
   weights.unreadNote = files.note;
   if (!states.empty())

@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestUtil.h"
+
+#include "../support/QuantizedWeight.h"
 #include "tprt/names.h"
 #include "tprt/version.h"
 
@@ -755,20 +757,11 @@ TEST(Manifest, PagedAttention) {
   parsed = Manifest::parse(manifest.dump());
   ASSERT_TRUE(bool(parsed)) << parsed.status().message();
   const PagedAttention &a = parsed->pagedAttentions[0];
-  EXPECT_EQ(a.tokens, 16);
-  EXPECT_EQ(a.qHeads, 4);
-  EXPECT_EQ(a.kvHeads, 2);
-  EXPECT_EQ(a.headSize, 8);
-  EXPECT_EQ(a.type, TPRT_F32);
-  EXPECT_EQ(a.cacheType, TPRT_BF16);
-  EXPECT_EQ(a.page, 32);
-  EXPECT_EQ(a.cells, 96);
-  EXPECT_EQ(a.rows, 3);
-  EXPECT_EQ(a.pages, 2);
-  EXPECT_EQ(a.window, 40);
-  EXPECT_EQ(a.scale, 0.5);
-  EXPECT_EQ(a.biasType, TPRT_F16);
-  EXPECT_FALSE(a.sinksType);
+  EXPECT_EQ(std::tuple(a.tokens, a.qHeads, a.kvHeads, a.headSize, a.page,
+                       a.cells, a.rows, a.pages, a.window),
+            std::tuple(16, 4, 2, 8, 32, 96, 3, 2, 40));
+  EXPECT_EQ(std::tuple(a.type, a.cacheType, a.scale, a.biasType, a.sinksType),
+            std::tuple(TPRT_F32, TPRT_BF16, 0.5, TPRT_F16, std::nullopt));
   const Fault faults[] = {
       {"/paged_attentions/0/id", "1",
        "manifest.paged_attentions[0].id: expected an integer in [0, 0], got 1"},
@@ -797,4 +790,11 @@ TEST(Manifest, PagedAttention) {
         refusal(changed),
         detail::join("manifest.paged_attentions[0]: missing key '", key, "'"));
   }
+  json &own = manifest["paged_attentions"][0];
+  own["element"] = "e4m3", own["scales"] = "heads";
+  EXPECT_EQ(refusal(manifest), "manifest.paged_attentions[0].cache_type: "
+                               "expected i8 beside an element, got bf16");
+  own["cache_type"] = "i8";
+  parsed = Manifest::parse(manifest.dump());
+  EXPECT_EQ(parsed->pagedAttentions.at(0).element, QuantizedType::E4M3);
 }

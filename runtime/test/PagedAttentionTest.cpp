@@ -13,6 +13,7 @@
 
 #include "../host/PagedAttention.h"
 #include "../support/Parallel.h"
+#include "../support/QuantizedWeight.h"
 
 #include <algorithm>
 #include <cmath>
@@ -40,6 +41,9 @@ struct Step {
 struct Arguments {
   std::vector<int32_t> rows, positions, table;
   std::vector<float> q, keys, values, bias, sinks;
+  /// A quantised cache, whose numbers keys and values are.
+  std::string keyBytes, valueBytes;
+  std::vector<float> keyScales, valueScales;
   std::vector<bool> isSeen; ///< of the cells
 };
 
@@ -53,6 +57,45 @@ int64_t cellOf(const PagedAttention &a, const std::vector<int32_t> &table,
   int64_t slot = position / a.page;
   int64_t page = slot < a.pages ? table[row * a.pages + slot] : -1;
   return page < 0 ? -1 : page * a.page + position % a.page;
+}
+
+/// The number of a byte, from its sign, exponent and mantissa.
+double decode(QuantizedType type, uint8_t byte) {
+  if (type == QuantizedType::I8)
+    return int8_t(byte);
+  int exponent = byte >> 3 & 15, mantissa = byte & 7;
+  if (exponent == 15 && mantissa == 7)
+    return NAN;
+  double size = exponent ? std::ldexp(8 + mantissa, exponent - 10)
+                         : std::ldexp(mantissa, -9);
+  return byte & 128 ? -size : size;
+}
+
+/// Makes up a quantised cache of `size` elements a head, none of which is NaN,
+/// and returns its numbers.
+std::vector<float> fillBytes(const PagedAttention &a, int64_t size,
+                             std::mt19937 &random, std::string &bytes,
+                             std::vector<float> &scales) {
+  using Scales = PagedAttention::Scales;
+  bool isI8 = *a.element == QuantizedType::I8;
+  int64_t heads = a.scales == Scales::One ? 1 : a.kvHeads;
+  scales = randomFloats(
+      random, heads * (a.scales == Scales::Cells ? a.cells : 1), 0.4f);
+  for (float &scale : scales)
+    scale = (std::fabs(scale) + 0.1f) / (isI8 ? 64 : 200);
+  bytes.resize(a.cells * a.kvHeads * size);
+  std::vector<float> numbers(bytes.size());
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    do
+      bytes[i] = char(random());
+    while (std::isnan(decode(*a.element, uint8_t(bytes[i]))));
+    int64_t place = int64_t(i) / size; // of a head of a cell
+    float scale = a.scales == Scales::Cells   ? scales[place]
+                  : a.scales == Scales::Heads ? scales[place % a.kvHeads]
+                                              : scales[0];
+    numbers[i] = float(decode(*a.element, uint8_t(bytes[i])) * scale);
+  }
+  return numbers;
 }
 
 Arguments fill(Step &step, std::mt19937 &random) {
@@ -96,10 +139,17 @@ Arguments fill(Step &step, std::mt19937 &random) {
   int64_t keySize = a.kvHeads * a.headSize, valueSize = a.kvHeads * a.valueSize;
   arguments.q = rounded(
       a.type, randomFloats(random, a.tokens * a.qHeads * a.headSize, 2));
-  arguments.keys =
-      rounded(a.cacheType, randomFloats(random, a.cells * keySize, 2));
-  arguments.values =
-      rounded(a.cacheType, randomFloats(random, a.cells * valueSize));
+  if (a.element) {
+    arguments.keys = fillBytes(a, a.headSize, random, arguments.keyBytes,
+                               arguments.keyScales);
+    arguments.values = fillBytes(a, a.valueSize, random, arguments.valueBytes,
+                                 arguments.valueScales);
+  } else {
+    arguments.keys =
+        rounded(a.cacheType, randomFloats(random, a.cells * keySize, 2));
+    arguments.values =
+        rounded(a.cacheType, randomFloats(random, a.cells * valueSize));
+  }
   if (a.biasType)
     arguments.bias = rounded(
         *a.biasType, randomFloats(random, a.qHeads * a.pages * a.page, 3));
@@ -109,6 +159,15 @@ Arguments fill(Step &step, std::mt19937 &random) {
     if (!arguments.isSeen[cell]) {
       std::fill_n(&arguments.keys[cell * keySize], keySize, NAN);
       std::fill_n(&arguments.values[cell * valueSize], valueSize, NAN);
+      if (!a.element)
+        continue;
+      arguments.keyBytes.replace(cell * keySize, keySize, keySize, '\x7f');
+      arguments.valueBytes.replace(cell * valueSize, valueSize, valueSize,
+                                   '\x7f');
+      for (int64_t head = 0; head < a.kvHeads; ++head)
+        if (a.scales == PagedAttention::Scales::Cells)
+          arguments.keyScales[cell * a.kvHeads + head] =
+              arguments.valueScales[cell * a.kvHeads + head] = NAN;
     }
   return arguments;
 }
@@ -156,17 +215,23 @@ std::vector<double> reference(const PagedAttention &a, const Arguments &x,
 /// Results that no one wrote would be NaN.
 std::string run(PagedAttentionEngine &engine, const PagedAttention &a,
                 const Arguments &x) {
-  std::string q = toBytes(a.type, x.q), keys = toBytes(a.cacheType, x.keys),
-              values = toBytes(a.cacheType, x.values),
+  std::string q = toBytes(a.type, x.q), keys = x.keyBytes,
+              values = x.valueBytes,
               out(a.tokens * a.qHeads * a.valueSize * typeBytes(a.type),
                   '\xff');
+  if (!a.element) {
+    keys = toBytes(a.cacheType, x.keys);
+    values = toBytes(a.cacheType, x.values);
+  }
   std::string bias = toBytes(a.biasType.value_or(TPRT_F32), x.bias);
   std::string sinks = toBytes(a.sinksType.value_or(TPRT_F32), x.sinks);
   Status status =
       engine.run(0, {a.tokens, q.data(), keys.data(), values.data(),
                      x.rows.data(), x.positions.data(), x.table.data(),
                      a.biasType ? bias.data() : nullptr,
-                     a.sinksType ? sinks.data() : nullptr, out.data()});
+                     a.sinksType ? sinks.data() : nullptr, out.data(),
+                     a.element ? x.keyScales.data() : nullptr,
+                     a.element ? x.valueScales.data() : nullptr});
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
 }
@@ -179,7 +244,8 @@ void check(Step step, std::mt19937 &random) {
       typeName(a.type), " cache ", typeName(a.cacheType), " page ", a.page,
       " window ", a.window, " value size ", a.valueSize, " soft cap ",
       a.softCap, " bias ", a.biasType.has_value(), " sinks ",
-      a.sinksType.has_value(), " freed ", step.freed, " holes ", step.holes,
+      a.sinksType.has_value(), " element ", a.element ? int(*a.element) : -1,
+      " scales ", int(a.scales), " freed ", step.freed, " holes ", step.holes,
       " padding ", step.padding, " seed ", kSeed, " rows");
   for (const Row &row : step.rows)
     shape += detail::join(" ", row.context, "+", row.count);
@@ -223,7 +289,7 @@ TEST(PagedAttention, RandomRows) {
   auto pickType = [&] {
     return tprt_type(pick({TPRT_F32, TPRT_BF16, TPRT_F16}));
   };
-  for (int i = 0; i < 60 && !::testing::Test::HasFatalFailure(); ++i) {
+  for (int i = 0; i < 90 && !::testing::Test::HasFatalFailure(); ++i) {
     int64_t kvHeads = pick({1, 2, 3, 8}), sharing = pick({1, 1, 2, 4, 5, 17});
     Step step{describe(kvHeads * sharing, kvHeads,
                        pick({1, 4, 8, 15, 16, 32, 40, 64, 80, 128}), pickType(),
@@ -234,6 +300,11 @@ TEST(PagedAttention, RandomRows) {
     for (int64_t r = pick({1, 2, 5}); r > 0; --r)
       step.rows.push_back({pick({0, 0, 1, 31, 32, 33, 127, 255, 256, 257, 600}),
                            pick({0, 1, 1, 1, 2, 4, 31, 32, 33, 60})});
+    if (random() % 2 == 0) {
+      step.a.cacheType = TPRT_I8;
+      step.a.element = random() % 2 ? QuantizedType::I8 : QuantizedType::E4M3;
+      step.a.scales = PagedAttention::Scales(random() % 3);
+    }
     if (random() % 3 == 0)
       step.a.valueSize = pick({1, 16, 24, 32, 64, 96});
     if (random() % 3 == 0)
@@ -361,4 +432,117 @@ TEST(PagedAttention, CacheWrite) {
       EXPECT_EQ(pool, expected);
     }
   setWorkers(1);
+}
+
+namespace {
+/// The byte whose number is nearest to `number`, of two the even one; the
+/// largest of its sign if there is none.
+uint8_t nearest(QuantizedType type, float number) {
+  uint8_t best = 0;
+  double distance = INFINITY;
+  for (int code = 0; code < 256; ++code) {
+    double value = decode(type, uint8_t(code));
+    bool isPossible = !std::isnan(value) && value >= -448 &&
+                      !(type == QuantizedType::I8 && value == -128) &&
+                      std::signbit(value) == std::signbit(number);
+    if (type == QuantizedType::I8)
+      isPossible |= value == 0;
+    double own = std::fabs(value - double(number));
+    if (isPossible && (own < distance || (own == distance && code % 2 == 0))) {
+      best = uint8_t(code);
+      distance = own;
+    }
+  }
+  return best;
+}
+
+struct Write {
+  QuantizedType type;
+  tprt_type input;
+  int64_t tokens, heads, size, scaleHeads; ///< scaleHeads 0: of each row
+};
+
+void check(const Write &w, std::mt19937 &random) {
+  bool isStatic = w.scaleHeads != 0, isI8 = w.type == QuantizedType::I8;
+  SCOPED_TRACE(detail::join("element ", int(w.type), " of ", typeName(w.input),
+                            " tokens ", w.tokens, " heads ", w.heads, " size ",
+                            w.size, " scales ", w.scaleHeads, " seed ", kSeed));
+  int64_t numCells = w.tokens + 3, row = w.heads * w.size;
+  std::vector<float> x = randomFloats(random, w.tokens * row, 3);
+  for (int64_t t = 0; t < w.tokens; ++t) // of all magnitudes, some zero
+    for (int64_t i = 0; i < row; ++i)
+      x[t * row + i] *= t % 5 == 4 ? 0 : std::ldexp(1.0f, int(t % 7) * 3 - 9);
+  x = rounded(w.input, x);
+  std::vector<int32_t> cells(numCells);
+  std::iota(cells.begin(), cells.end(), -1);
+  std::shuffle(cells.begin(), cells.end(), random);
+  cells.resize(w.tokens);
+  std::string pool(numCells * row, '\5'), rows = toBytes(w.input, x);
+  std::vector<float> scales =
+      isStatic ? std::vector<float>{0.03f, 0.5f, 7, 0} : std::vector<float>();
+  scales.resize(isStatic ? w.scaleHeads : numCells * w.heads, 2.5f);
+  std::string expected = pool;
+  std::vector<float> expectedScales = scales;
+  for (int64_t place = 0; place < w.tokens * w.heads; ++place) {
+    int64_t cell = cells[place / w.heads], head = place % w.heads;
+    if (cell < 0 || cell >= numCells)
+      continue;
+    const float *from = &x[place * w.size];
+    float largest = 0;
+    for (int64_t i = 0; i < w.size; ++i)
+      largest = std::max(largest, std::fabs(from[i]));
+    float scale = isStatic ? scales[w.scaleHeads == 1 ? 0 : head]
+                           : largest / float(isI8 ? 127 : 448);
+    if (!isStatic)
+      expectedScales[cell * w.heads + head] = scale;
+    for (int64_t i = 0; i < w.size; ++i)
+      expected[(cell * w.heads + head) * w.size + i] =
+          scale == 0 ? '\0' : char(nearest(w.type, from[i] / scale));
+  }
+  for (int workers : {1, 3}) {
+    setWorkers(workers);
+    std::string own(pool.size(), '\6');
+    std::vector<float> ownScales(scales.size());
+    EXPECT_EQ(HostFunctions::quantized_cache_write(
+                  nullptr, w.tokens, w.heads, w.size, numCells, w.scaleHeads,
+                  w.input, isI8 ? TPRT_CACHE_I8 : TPRT_CACHE_E4M3, rows.data(),
+                  cells.data(), pool.data(), scales.data(), own.data(),
+                  isStatic ? nullptr : ownScales.data()),
+              0);
+    EXPECT_EQ(own, expected);
+    if (!isStatic)
+      EXPECT_EQ(ownScales, expectedScales);
+  }
+  setWorkers(1);
+}
+} // namespace
+
+TEST(PagedAttention, QuantizedCacheWrite) {
+  std::mt19937 random(kSeed);
+  for (QuantizedType type : {QuantizedType::I8, QuantizedType::E4M3})
+    for (tprt_type input : {TPRT_F32, TPRT_BF16, TPRT_F16})
+      for (int64_t size : {1, 15, 16, 40}) {
+        check({type, input, 9, 3, size, 0}, random);
+        if (type == QuantizedType::E4M3)
+          for (int64_t scaleHeads : {1, 4})
+            check({type, input, 9, 4, size, scaleHeads}, random);
+      }
+}
+
+/// A NaN stays one, whatever its head is scaled by.
+TEST(PagedAttention, QuantizedNan) {
+  const int32_t cell = 0;
+  float row[4] = {1, NAN, -INFINITY, 1e30f}, scale = 1;
+  char bytes[4];
+  HostFunctions::quantized_cache_write(nullptr, 1, 1, 4, 1, 1, TPRT_F32,
+                                       TPRT_CACHE_E4M3, row, &cell, bytes,
+                                       &scale, bytes, nullptr);
+  EXPECT_EQ(std::string(bytes, 4), "\x38\x7f\xfe\x7e");
+  for (float bad : {NAN, INFINITY}) {
+    row[1] = bad;
+    HostFunctions::quantized_cache_write(nullptr, 1, 1, 4, 1, 0, TPRT_F32,
+                                         TPRT_CACHE_I8, row, &cell, bytes,
+                                         &scale, bytes, &scale);
+    EXPECT_TRUE(std::isnan(scale));
+  }
 }

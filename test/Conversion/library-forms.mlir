@@ -76,6 +76,27 @@ func.func @paged_attention(%q: tensor<1x4x4x8xf32>, %k: tensor<64x2x8xf32>, %v: 
   return %0 : tensor<1x4x4x8xf32>
 }
 
+// CHECK: nn.quantized_cache_write: quantized_cache_write(4, 2, 8, 64, 2, 0, 0, operand 0, operand 1, operand 2, operand 3, result 0, result 1)
+// VERIFY: lower @quantized_cache_write: equal
+func.func @quantized_cache_write(%k: tensor<4x2x8xf32>, %cells: tensor<4xi32>, %pool: tensor<64x2x8xi8>, %scales: tensor<64x2xf32>) -> (tensor<64x2x8xi8>, tensor<64x2xf32>) {
+  %0:2 = nn.quantized_cache_write %k, %cells, %pool, %scales {element = i8} : (tensor<4x2x8xf32>, tensor<4xi32>, tensor<64x2x8xi8>, tensor<64x2xf32>) -> (tensor<64x2x8xi8>, tensor<64x2xf32>)
+  return %0#0, %0#1 : tensor<64x2x8xi8>, tensor<64x2xf32>
+}
+
+// CHECK: nn.quantized_cache_write: quantized_cache_write(4, 2, 8, 64, 1, 1, 1, operand 0, operand 1, operand 2, operand 3, result 0, null)
+// VERIFY: lower @quantized_cache_write_e4m3: equal
+func.func @quantized_cache_write_e4m3(%k: tensor<4x2x8xbf16>, %cells: tensor<4xi32>, %pool: tensor<64x2x8xi8>, %scale: tensor<1x1xf32>) -> tensor<64x2x8xi8> {
+  %0 = nn.quantized_cache_write %k, %cells, %pool, %scale {element = f8E4M3FN} : (tensor<4x2x8xbf16>, tensor<4xi32>, tensor<64x2x8xi8>, tensor<1x1xf32>) -> tensor<64x2x8xi8>
+  return %0 : tensor<64x2x8xi8>
+}
+
+// CHECK: nn.paged_attention: quantized_paged_attention(4, operand 0, operand 1, operand 6, operand 2, operand 7, operand 3, operand 4, operand 5, null, null, result 0)
+// VERIFY: lower @quantized_paged_attention: equal
+func.func @quantized_paged_attention(%q: tensor<1x4x4x8xf32>, %k: tensor<64x2x8xi8>, %v: tensor<64x2x8xi8>, %rows: tensor<4xi32>, %positions: tensor<4xi32>, %table: tensor<2x3xi32>, %ks: tensor<64x2xf32>, %vs: tensor<64x2xf32>) -> tensor<1x4x4x8xf32> {
+  %0 = nn.paged_attention %q, %k, %v, %rows, %positions, %table scales %ks, %vs {page = 16 : i64, scale = 0.25 : f64, window = 20 : i64, element = i8} : (tensor<1x4x4x8xf32>, tensor<64x2x8xi8>, tensor<64x2x8xi8>, tensor<4xi32>, tensor<4xi32>, tensor<2x3xi32>, tensor<64x2xf32>, tensor<64x2xf32>) -> tensor<1x4x4x8xf32>
+  return %0 : tensor<1x4x4x8xf32>
+}
+
 // CHECK: nn.sample_records: sample_records(4, 131, 3, 131, operand 0, operand 1, operand 2, operand 3, operand 4, result 0)
 // CHECK: nn.sample_pick: sample_pick(4, 3, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, operand 6, result 0, result 1)
 // VERIFY: lower @sample: equal

@@ -288,8 +288,9 @@ def rounded(x, kind, group, bound=numpy.inf):
     return numpy.rint(q / step) * step * scales
 
 
-def forward(c, weights, ids, recipe=None):
-    """Logits [tokens, vocabulary] of a Llama in f64; `weights` are numbers by name."""
+def forward(c, weights, ids, recipe=None, cache=lambda layer, keys, values: (keys, values)):
+    """Logits [tokens, vocabulary] of a Llama in f64; `weights` are numbers by name, `cache` says
+    what attention reads of a layer's keys and values [tokens, KV heads, size]."""
     weights = {name: value.astype(numpy.float64) for name, value in weights.items()}
     heads, keys, size = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
     tokens = len(ids)
@@ -315,9 +316,11 @@ def forward(c, weights, ids, recipe=None):
         q, k, v = (linear(h, f"{layer}.self_attn.{name}_proj").reshape(tokens, -1, size)
                    for name in "qkv")
         q = rotate(q)
-        k, v = (value.repeat(heads // keys, 1) for value in (rotate(k), v))
+        k, v = (value.repeat(heads // keys, 1) for value in cache(i, rotate(k), v))
         scores = numpy.einsum("shd,thd->hst", q, k) / numpy.sqrt(size)
-        scores = numpy.where(numpy.tri(tokens, dtype=bool), scores, -numpy.inf)
+        before = numpy.subtract.outer(numpy.arange(tokens), numpy.arange(tokens))
+        seen = (before >= 0) & (before < (c.get("sliding_window") or tokens))
+        scores = numpy.where(seen, scores, -numpy.inf)
         scores = numpy.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
         context = numpy.einsum("hst,thd->shd", scores, v).reshape(tokens, -1)
@@ -393,16 +396,27 @@ def save(folder, config, tensors, quantization=None):
             [name for name, value in tensors.items() if isinstance(value, E4M3)])
 
 
-def relabel(path, names):
-    """Bytes become F8_E4M3."""
+def relabel(path, names, dtype="F8_E4M3"):
+    """Bits become floats."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8:8 + length])
     for name in names:
-        header[name]["dtype"] = "F8_E4M3"
+        header[name]["dtype"] = dtype
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length:])
+
+
+def narrow(path, dtype):
+    """Rounds all tensors of a file of f32 to `dtype`; bf16 by cutting bits off."""
+    tensors = read(path)
+    if dtype == "F16":
+        save_file({name: value.astype(numpy.float16) for name, value in tensors.items()}, path)
+    elif dtype == "BF16":
+        save_file({name: (numpy.ascontiguousarray(value).view(numpy.uint32) >> 16).astype(
+            numpy.uint16) for name, value in tensors.items()}, path)
+        relabel(path, list(tensors), "BF16")
 
 
 def write(folder, name, seed, skip=(), recipes=False, **changes):

@@ -579,7 +579,7 @@ def test_bad_workload(words, message):
      "--dp D beside it, the data-parallel groups over which the optimizer is divided"),
     ((LLAMA_8B, "--dtype", "fp8"), "tp-plan: for --dtype: expected f32, bf16 or f16, got 'fp8'; "
      "weights of 4 and 8 bits are those of a checkpoint whose config.json has a "
-     "quantization_config, as tp-quantize makes them\n"),
+     "quantization_config, as tp-quantize makes them, or what --quantize makes of others\n"),
     ((LLAMA_8B, "--rate", "100k"), "tp-plan: for --rate: expected a number above 0, got '100k'"),
     ((LLAMA_8B, "-o", "a.pdf"), "tp-plan: for --output: expected a name that ends in .json, .csv, "
      ".html or .txt, or --format beside it, got 'a.pdf'\n"),
@@ -735,10 +735,13 @@ def test_remarks_are_passed_on(tmp_path, capsys):
     ({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},
      8 + 32 / 128)])
 def test_quantised(capsys, tmp_path, recipe, bits):
-    """Weights and scales as they lie in memory: a block's scale once for each of its rows."""
+    """Weights and scales as they lie in memory: a block's scale once for each of its rows. The
+    products of a prefill take as long as those of 16 bits."""
     config = json.loads((LLAMA_70B / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": recipe}))
-    found = rows(report(capsys, tmp_path, "--gpu", "h100", "--degrees", "1,4"))
+    options = ("--gpu", "h100", "--degrees", "1,4")
+    found = rows(report(capsys, tmp_path, *options))
+    plain = rows(report(capsys, LLAMA_70B, *options))
     hidden, heads = config["hidden_size"], config["num_attention_heads"]
     keys = hidden // heads * config["num_key_value_heads"]
     linear = config["num_hidden_layers"] * hidden * (
@@ -747,3 +750,6 @@ def test_quantised(capsys, tmp_path, recipe, bits):
     for degree in (1, 4):
         assert found["megatron", degree]["memory"]["parameters"] == pytest.approx(
             whole / degree, rel=0.03)
+        times = [one["megatron", degree]["times"]["prefill"]["arithmetic"]
+                 for one in (found, plain)]
+        assert times[0] == pytest.approx(times[1], rel=0.02)

@@ -148,6 +148,34 @@ func.func @uneven_heads(%q: tensor<1x4x12x8xf32> {tp.sharding = #tp.sharding<@me
   return %1, %0 : tensor<1x4x12x8xf32>, tensor<16x6x8xf32>
 }
 
+// The same in eight bits: rows with a scale for each head, which are cut and
+// padded as the heads are, and values with one that is given for each head.
+// CHECK: partition @quantized_cache: equal
+func.func @quantized_cache(%q: tensor<1x4x12x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {"tp"}, {}]>}, %new: tensor<4x6x8xf32>, %keys: tensor<16x6x8xi8> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {}]>}, %scales: tensor<16x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) -> (tensor<1x4x12x8xf32>, tensor<16x6xf32>) {
+  %starts = arith.constant dense<[0, 1, 4]> : tensor<3xi32>
+  %context = arith.constant dense<[7, 2]> : tensor<2xi32>
+  %table = arith.constant dense<[[3, 0], [2, 1]]> : tensor<2x2xi32>
+  %rows, %positions, %cells = nn.token_places %starts, %context, %table {page = 4 : i64} : (tensor<3xi32>, tensor<2xi32>, tensor<2x2xi32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>)
+  %0, %s = nn.quantized_cache_write %new, %cells, %keys, %scales {element = i8} : (tensor<4x6x8xf32>, tensor<4xi32>, tensor<16x6x8xi8>, tensor<16x6xf32>) -> (tensor<16x6x8xi8>, tensor<16x6xf32>)
+  %1 = nn.paged_attention %q, %0, %0, %rows, %positions, %table scales %s, %s {page = 4 : i64, scale = 0.35 : f64, element = i8} : (tensor<1x4x12x8xf32>, tensor<16x6x8xi8>, tensor<16x6x8xi8>, tensor<4xi32>, tensor<4xi32>, tensor<2x2xi32>, tensor<16x6xf32>, tensor<16x6xf32>) -> tensor<1x4x12x8xf32>
+  return %1, %s : tensor<1x4x12x8xf32>, tensor<16x6xf32>
+}
+
+// CHECK: partition @given_scales: equal
+func.func @given_scales(%q: tensor<1x4x16x8xf32>, %new: tensor<4x4x8xf32>, %keys: tensor<16x4x8xi8> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {}]>}) -> tensor<1x4x16x8xf32> {
+  %heads = tp.parameter "k_scale" : tensor<1x4xf32>
+  %one = tp.parameter "v_scale" : tensor<1x1xf32>
+  %starts = arith.constant dense<[0, 1, 4]> : tensor<3xi32>
+  %context = arith.constant dense<[7, 2]> : tensor<2xi32>
+  %table = arith.constant dense<[[3, 0], [2, 1]]> : tensor<2x2xi32>
+  %rows, %positions, %cells = nn.token_places %starts, %context, %table {page = 4 : i64} : (tensor<3xi32>, tensor<2xi32>, tensor<2x2xi32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>)
+  %0 = nn.quantized_cache_write %new, %cells, %keys, %heads {element = f8E4M3FN} : (tensor<4x4x8xf32>, tensor<4xi32>, tensor<16x4x8xi8>, tensor<1x4xf32>) -> tensor<16x4x8xi8>
+  %1 = nn.paged_attention %q, %0, %0, %rows, %positions, %table scales %heads, %heads {page = 4 : i64, scale = 0.35 : f64, element = f8E4M3FN} : (tensor<1x4x16x8xf32>, tensor<16x4x8xi8>, tensor<16x4x8xi8>, tensor<4xi32>, tensor<4xi32>, tensor<2x2xi32>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4x16x8xf32>
+  %2 = nn.quantized_cache_write %new, %cells, %0, %one {element = f8E4M3FN} : (tensor<4x4x8xf32>, tensor<4xi32>, tensor<16x4x8xi8>, tensor<1x1xf32>) -> tensor<16x4x8xi8>
+  %3 = nn.paged_attention %1, %2, %2, %rows, %positions, %table scales %one, %one {page = 4 : i64, scale = 0.35 : f64, element = f8E4M3FN} : (tensor<1x4x16x8xf32>, tensor<16x4x8xi8>, tensor<16x4x8xi8>, tensor<4xi32>, tensor<4xi32>, tensor<2x2xi32>, tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x4x16x8xf32>
+  return %3 : tensor<1x4x16x8xf32>
+}
+
 // Logits of 16-bit weights in f32, over a vocabulary that four ranks do not divide.
 // CHECK: partition @logits: equal
 func.func @logits(%x: tensor<1x6x16xbf16>) -> tensor<1x6x30xf32> {

@@ -84,6 +84,16 @@ func.func @generation(%starts: tensor<5xi32>, %context: tensor<4xi32>, %table: t
   return
 }
 
+func.func @quantized_cache(%cells: tensor<16xi32>, %table: tensor<4x8xi32>, %q: tensor<1x16x4x64xf32>, %new: tensor<16x2x64xf32>, %pool: tensor<96x2x64xi8>, %scales: tensor<96x2xf32>, %one: tensor<1x1xf32>) {
+  // expected-remark @below {{tokens=16 whole, cells=96 whole, kv heads=2, head size=64 whole: [tokens, kv heads, head size], [tokens], [cells, kv heads, head size], [cells, kv heads] -> [cells, kv heads, head size], [cells, kv heads]}}
+  %0:2 = nn.quantized_cache_write %new, %cells, %pool, %scales {element = i8} : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<96x2xf32>) -> (tensor<96x2x64xi8>, tensor<96x2xf32>)
+  // expected-remark @below {{[tokens, kv heads, head size], [tokens], [cells, kv heads, head size], [(), ()] -> [cells, kv heads, head size]}}
+  %1 = nn.quantized_cache_write %new, %cells, %pool, %one {element = f8E4M3FN} : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<1x1xf32>) -> tensor<96x2x64xi8>
+  // expected-remark @below {{[cells, kv heads, head size], [cells, kv heads, head size], [tokens], [tokens], [rows, pages], [cells, kv heads], [cells, kv heads] -> [b, tokens, (kv heads * queries per kv head), head size]}}
+  %2 = nn.paged_attention %q, %pool, %pool, %cells, %cells, %table scales %scales, %scales {page = 32 : i64, scale = 1.0 : f64, element = i8} : (tensor<1x16x4x64xf32>, tensor<96x2x64xi8>, tensor<96x2x64xi8>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>, tensor<96x2xf32>, tensor<96x2xf32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
 func.func @sampling(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
   // expected-remark @below {{rows=4, blocks=3, tokens of a block=44 whole of 131, words=133 whole: [rows, (blocks * tokens of a block)], [blocks], [rows], [rows], [rows] -> [blocks, rows, words]}}
   %r = nn.sample_records %l, %k, %p, %i, %t {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>

@@ -36,7 +36,7 @@ func.func @nn(%q: tensor<1x8x6x4xf32>, %x: tensor<1x6x8xf32>, %w: tensor<8xf32>,
   return
 }
 
-func.func @generation(%q: tensor<1x8x6x4xf32>, %i: tensor<8xi32>, %t: tensor<2x4xi32>, %new: tensor<8x6x4xf32>, %pool: tensor<64x6x4xf32>) {
+func.func @generation(%q: tensor<1x8x6x4xf32>, %i: tensor<8xi32>, %t: tensor<2x4xi32>, %new: tensor<8x6x4xf32>, %pool: tensor<64x6x4xf32>, %bytes: tensor<64x6x4xi8>, %scales: tensor<64x6xf32>) {
   // expected-remark @below {{results: zero}}
   %0 = nn.paged_attention %q, %pool, %pool, %i, %i, %t {page = 16 : i64, scale = 1.0 : f64, test.padding = ["kv heads", "zero", "zero", "zero", "none", "none", "none"]} : (tensor<1x8x6x4xf32>, tensor<64x6x4xf32>, tensor<64x6x4xf32>, tensor<8xi32>, tensor<8xi32>, tensor<2x4xi32>) -> tensor<1x8x6x4xf32>
   // A cache may hold anything in heads that only pad.
@@ -47,6 +47,13 @@ func.func @generation(%q: tensor<1x8x6x4xf32>, %i: tensor<8xi32>, %t: tensor<2x4
   // Cells that are not written keep what they have.
   // expected-remark @below {{results: anything}}
   %3 = nn.cache_write %new, %i, %pool {test.padding = ["kv heads", "zero", "none", "anything"]} : (tensor<8x6x4xf32>, tensor<8xi32>, tensor<64x6x4xf32>) -> tensor<64x6x4xf32>
+  // expected-remark @below {{results: zero, zero}}
+  %4:2 = nn.quantized_cache_write %new, %i, %bytes, %scales {element = i8, test.padding = ["kv heads", "zero", "none", "zero", "zero"]} : (tensor<8x6x4xf32>, tensor<8xi32>, tensor<64x6x4xi8>, tensor<64x6xf32>) -> (tensor<64x6x4xi8>, tensor<64x6xf32>)
+  // expected-remark @below {{results: zero, anything}}
+  %5:2 = nn.quantized_cache_write %new, %i, %bytes, %scales {element = i8, test.padding = ["kv heads", "zero", "none", "zero", "anything"]} : (tensor<8x6x4xf32>, tensor<8xi32>, tensor<64x6x4xi8>, tensor<64x6xf32>) -> (tensor<64x6x4xi8>, tensor<64x6xf32>)
+  // A scale may be no number.
+  // expected-remark @below {{results: anything}}
+  %6 = nn.paged_attention %q, %bytes, %bytes, %i, %i, %t scales %scales, %scales {page = 16 : i64, scale = 1.0 : f64, element = i8, test.padding = ["kv heads", "zero", "zero", "zero", "none", "none", "none", "zero", "anything"]} : (tensor<1x8x6x4xf32>, tensor<64x6x4xi8>, tensor<64x6x4xi8>, tensor<8xi32>, tensor<8xi32>, tensor<2x4xi32>, tensor<64x6xf32>, tensor<64x6xf32>) -> tensor<1x8x6x4xf32>
   // expected-remark @below {{results: anything, anything}}
   %c, %s = nn.rotary_table positions %i : tensor<8xi32> {inv_freq = dense<[1.0, 0.1]> : tensor<2xf32>, test.padding = ["s", "none"]} : tensor<8x2xf32>, tensor<8x2xf32>
   return

@@ -139,6 +139,11 @@ int CommandLine::read(tp::CompileOptions &options) {
     return commandLineError;
   if (int code = readTarget(options))
     return code;
+  const tp::Target &target = *options.stages.target;
+  if (import->generate && import->generate->cacheType >= tp::CacheType::FP8 &&
+      !target.hasFunction("quantized_paged_attention"))
+    return refuse("for the --kv-dtype option: target '" + target.getName() +
+                  "' has no quantised caches: expected f32, bf16 or f16");
   int64_t ranks = 1;
   for (const tp::MeshTextAxis &axis : axes)
     ranks *= axis.size;

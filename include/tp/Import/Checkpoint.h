@@ -99,6 +99,10 @@ public:
     return tensors;
   }
 
+  /// Puts tensors, by name, in the place of one.
+  void replace(llvm::StringRef name,
+               llvm::ArrayRef<std::pair<std::string, CheckpointTensor>> by);
+
   /// Forgets the tensors that a pattern matches, as if the files did not have
   /// them.
   void exclude(const TensorPatterns &patterns);

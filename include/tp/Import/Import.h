@@ -27,6 +27,12 @@
 
 namespace tp {
 
+/// What the cache of generation holds keys and values in: floats, those of
+/// FloatKind first, or bytes with scales (docs/Generation.md).
+enum class CacheType { F32, BF16, F16, FP8, Int8 };
+/// The type of that name, as `--kv-dtype` takes it.
+std::optional<CacheType> parseCacheType(llvm::StringRef name);
+
 /// Steps of generation beside @main: docs/Generation.md.
 struct GenerateOptions {
   /// Cells of a page.
@@ -34,12 +40,13 @@ struct GenerateOptions {
   int64_t context = 0; ///< positions of a row, at most
   int64_t rows = 16;   ///< that a step serves, if it has a token for each
   int64_t chunk = 512; ///< tokens of the largest step
-  FloatKind cacheType = FloatKind::F32;
+  CacheType cacheType = CacheType::F32;
   int64_t window = 0; ///< of positions that a token sees; 0: all
   int64_t cells = 0;  ///< of the cache, for all rows; 0: as many as they have
   /// Instead of the directory's generation_config.json: "none", or a file.
   std::optional<std::string> config;
 
+  bool isCacheQuantized() const { return cacheType >= CacheType::FP8; }
   int64_t getRows(int64_t tokens) const { return std::min(rows, tokens); }
   int64_t getPagesPerRow() const { return (context + page - 1) / page; }
   /// So many that all rows may be full.
@@ -53,7 +60,7 @@ struct GenerateOptions {
 /// What was asked for; absent options follow from the model.
 struct GenerateRequest {
   std::optional<int64_t> context, rows, chunk, cells;
-  std::optional<FloatKind> cacheType;
+  std::optional<CacheType> cacheType;
   std::optional<std::string> config; ///< As of GenerateOptions.
 };
 
@@ -87,6 +94,9 @@ struct ImportOptions {
   std::vector<std::string> ignore;
   /// Activations stay as they are where the checkpoint's recipe quantises them.
   bool floatActivations = false;
+  /// The format, one of tp-quantize's, that weights in 16 or 32 bits are
+  /// quantised to while they are read; empty: none.
+  std::string quantize;
   /// Logits of the last position (that the mask keeps) of each sequence alone.
   bool lastLogits = false;
   std::optional<GenerateRequest> generate;

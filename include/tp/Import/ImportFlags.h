@@ -40,6 +40,7 @@ struct ImportFlags {
   llvm::cl::list<std::string> ignore;
   llvm::cl::opt<std::string> logits;
   llvm::cl::opt<std::string> activations;
+  llvm::cl::opt<std::string> quantize;
   llvm::cl::opt<bool> generate;
   llvm::cl::opt<int64_t> context, rows, chunk, cells;
   llvm::cl::opt<std::string> kvDtype;

@@ -30,6 +30,8 @@ inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
 /// checkpoint is read without: as if the files did not have them.
 inline constexpr llvm::StringLiteral excludedTensorsAttrName =
     "tp.excluded_tensors";
+/// The format that weights are quantised to while they are read.
+inline constexpr llvm::StringLiteral quantizeAttrName = "tp.quantize";
 /// On the module: ArrayAttr of DictionaryAttr, tensors that checkpoints may
 /// hold beside others of which they are a part, and that must have its values:
 /// `part` and `whole` are names, perhaps with `{i}` and `{e}`, `shape` that of

@@ -154,6 +154,9 @@ FailureOr<AttentionShape> AttentionShape::get(Operation *op) {
   auto query = cast<RankedTensorType>(op->getOperand(0).getType());
   auto key = cast<RankedTensorType>(op->getOperand(1).getType());
   auto paged = dyn_cast<nn::PagedAttentionOp>(op);
+  if (paged && paged.getKeyScales())
+    return op->emitOpError("reads a quantised cache, which devices have no "
+                           "kernel for: expected keys and values of floats");
   AttentionShape shape = paged
                              ? readShape(paged, query, key)
                              : readShape(cast<nn::AttentionOp>(op), query, key);

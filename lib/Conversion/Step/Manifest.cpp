@@ -594,6 +594,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
     manifest["training"] = describeTraining(module, training);
   if (auto excluded = module->getAttrOfType<ArrayAttr>(excludedTensorsAttrName))
     manifest["excluded"] = describeTexts(excluded);
+  if (auto format = module->getAttrOfType<StringAttr>(quantizeAttrName))
+    manifest["quantize"] = format.getValue();
   if (auto parts = module->getAttrOfType<ArrayAttr>(tensorPartsAttrName))
     manifest["tensor_parts"] = describeParts(parts);
   if (!stateList.empty())

@@ -48,16 +48,16 @@ def _workload(args, config):
     """What is to be sized."""
     if config is None:
         _refuse_together(args, ("train", "context", "users", "prompt", "seq", "batch", "dtype",
-                                "accumulate", "dp", "recompute", "shard_optimizer", "untie",
-                                "rate"),
+                                "kv_dtype", "accumulate", "dp", "recompute", "shard_optimizer",
+                                "untie", "rate", "quantize"),
                          "has no meaning for a .mlir file, which says all of what it computes")
         return _work.Workload("run", ignore=args.ignore)
-    read = {"untie": bool(args.untie), "ignore": args.ignore}
+    read = {"untie": bool(args.untie), "ignore": args.ignore, "quantize": args.quantize}
     serves = any(kind in name for name in config.get("architectures") or ()
                  for kind in ("CausalLM", "LMHead", "ConditionalGeneration"))
     if args.train is not None:
-        _refuse_together(args, ("context", "users", "prompt"), "has no meaning with --train, whose "
-                         "sequences are --seq and --batch")
+        _refuse_together(args, ("context", "users", "prompt", "kv_dtype"),
+                         "has no meaning with --train, whose sequences are --seq and --batch")
         _refuse_together(args, ("rate",), "has no meaning with --train: --dp and --accumulate say "
                          "how many sequences a step has")
         if args.shard_optimizer is not None and args.dp is None:
@@ -73,8 +73,9 @@ def _workload(args, config):
     _refuse_together(args, ("accumulate", "dp", "recompute", "shard_optimizer"),
                      "has no meaning without --train")
     if not serves or args.seq is not None or args.batch is not None:
-        _refuse_together(args, ("context", "users", "prompt"), "has no meaning for one run of a "
-                         "program, which --seq, --batch or an encoder asks for")
+        _refuse_together(args, ("context", "users", "prompt", "kv_dtype"),
+                         "has no meaning for one run of a program, which --seq, --batch or an "
+                         "encoder asks for")
         return _work.Workload("run", seq=args.seq or _sequence(args.model), batch=args.batch or 1,
                               dtype=args.dtype, **read)
     context = args.context
@@ -85,7 +86,7 @@ def _workload(args, config):
     if prompt is not None and prompt > context:
         raise wrong("--prompt", f"expected at most the context, {context}, got {prompt}")
     return _work.Workload("serve", context=context, users=args.users or 1, prompt=prompt,
-                          dtype=args.dtype, **read)
+                          dtype=args.dtype, kv_dtype=args.kv_dtype, **read)
 
 
 def _sequence(model):

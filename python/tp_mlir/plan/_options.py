@@ -45,6 +45,9 @@ def parser():
                            "(default: the profile's, if it has one)")
     made.add_argument("--dtype", metavar="T", help="f32, bf16 or f16 (default: the "
                       "checkpoint's)")
+    made.add_argument("--quantize", metavar="FORMAT",
+                      help="quantise the weights while they are read, as tp-compile does: int8, "
+                           "int4-g128, ... (default: they stay as they are)")
     made.add_argument("--untie", action="store_true", default=None,
                       help="the head is a parameter of its own, whatever config.json says")
     made.add_argument("--ignore", metavar="NAME,...",
@@ -65,6 +68,8 @@ def _add_workloads(made):
     serve = made.add_argument_group("serving")
     serve.add_argument("--context", metavar="C", type=integer(1),
                        help="tokens of a user, at most (default: 4096, or the model's limit)")
+    serve.add_argument("--kv-dtype", metavar="T",
+                       help="type of the cache: f32, bf16, f16, fp8 or int8 (default: --dtype)")
     serve.add_argument("--users", metavar="U", type=integer(1),
                        help="served at once by one replica (default: 1, or as --rate needs)")
     serve.add_argument("--prompt", metavar="P", type=integer(1),

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from . import _link
 
-_MATRIX = ("gemm", "nn.linear", "nn.matmul", "nn.experts")
+_MATRIX = ("gemm", "nn.linear", "nn.matmul", "nn.experts", "nn.quantized_linear",
+           "nn.quantized_experts")
 _PAGED = "nn.paged_attention"
 
 

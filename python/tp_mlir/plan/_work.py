@@ -37,11 +37,13 @@ class Workload:
     accumulate: int = 1
     recompute: str = None
     dtype: str = None
+    kv_dtype: str = None    # of the cache; None: dtype
     data: int = 1           # data-parallel groups
     shard_optimizer: str = None  # the axis over which moments and masters are divided
     logits: str = None
     untie: bool = False
     ignore: str = None
+    quantize: str = None    # format that weights are quantised to while they are read
 
     def __post_init__(self):
         if self.kind not in ("serve", "train", "run"):
@@ -58,14 +60,14 @@ class Workload:
         if self.kind == "serve":
             # main is not what serves; one token of it is least in the way.
             options = {"generate": True, "seq": 1, "rows": self.users, "context": self.context,
-                       "chunk": self.chunk}
+                       "chunk": self.chunk, "kv-dtype": self.kv_dtype}
         else:
             options = {"seq": self.seq, "batch": self.batch and self.batch * self.data,
                        "train": self.optimizer, "recompute": self.recompute,
                        "shard-optimizer": self.shard_optimizer,
                        "logits": self.logits}
         return {**options, "dtype": self.dtype, "untie": self.untie or None,
-                "ignore": self.ignore}
+                "ignore": self.ignore, "quantize": self.quantize}
 
     @property
     def chunk(self):
@@ -118,7 +120,7 @@ def _errors(text):
 
 
 _QUANTISED = ("; weights of 4 and 8 bits are those of a checkpoint whose config.json has a "
-              "quantization_config, as tp-quantize makes them")
+              "quantization_config, as tp-quantize makes them, or what --quantize makes of others")
 
 
 def _of_our_options(error):

@@ -48,6 +48,9 @@ typedef enum tprt_type {
 #undef TPRT_ENUM
 } tprt_type;
 
+/// Elements of a quantised cache.
+enum tprt_cache_element { TPRT_CACHE_I8, TPRT_CACHE_E4M3 };
+
 /// One rank of a running program; opaque to compiled code, which passes it on.
 typedef struct tprt_rank tprt_rank;
 
@@ -146,6 +149,17 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// quantized_experts: experts with matrices that lie in memory so, as
 ///   `experts[id].quantized` (gate and up) and `quantized_down` describe them,
 ///   those of one expert behind those of another.
+/// quantized_cache_write: cache_write of rows [heads, head_size] of floats of
+///   `type` (enum tprt_type), whose numbers become elements (enum
+///   tprt_cache_element, a byte each) of their nearest multiples of a scale,
+///   ties to even, none above the largest. With `scales` each token's head gets
+///   a scale of its own, its largest magnitude over the largest element, which
+///   lies in scales [num_cells, heads] (f32) where the row lies in the pool;
+///   old_scales is to scales what old is to the pool. Where scales is null the
+///   scales are given: old_scales [scale_heads], of all heads if that is 1.
+/// quantized_paged_attention: paged_attention to keys and values in such
+///   elements, whose scales are [cells, kv_heads], [kv_heads] or one, as the
+///   description says.
 #define TPRT_FUNCTIONS(X, IN, OUT, I32, I64, BODY)                             \
   X(gemm, I32(id) I64(rows) IN(x) I64(x_stride) IN(w) IN(bias) IN(residual)    \
               OUT(y) I64(y_stride))                                            \
@@ -186,7 +200,15 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
     I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(gate_scales)               \
         IN(gate_zeros) IN(up) IN(up_scales) IN(up_zeros) IN(down)              \
             IN(down_scales) IN(down_zeros) IN(gate_bias) IN(up_bias)           \
-                IN(inside) OUT(out))
+                IN(inside) OUT(out))                                           \
+  X(quantized_cache_write,                                                     \
+    I64(tokens) I64(heads) I64(head_size) I64(num_cells) I64(scale_heads)      \
+        I64(type) I64(element) IN(rows) IN(cells) IN(old) IN(old_scales)       \
+            OUT(pool) OUT(scales))                                             \
+  X(quantized_paged_attention,                                                 \
+    I32(id) I64(tokens) IN(q) IN(keys) IN(key_scales) IN(values)               \
+        IN(value_scales) IN(rows) IN(positions) IN(table) IN(bias) IN(sinks)   \
+            OUT(out))
 
 /// The layout of a sampling record: its best logits and their tokens, the
 /// largest logit, the sums of exponentials relative to it, as they are and over

@@ -24,6 +24,14 @@ func.func @length(%q: tensor<1x1x1x8xf16>, %k: tensor<1x2000000000x1x8xf16>) -> 
 
 // -----
 
+func.func @quantized(%q: tensor<1x8x2x64xf16>, %k: tensor<32x2x64xi8>, %s: tensor<32x2xf32>, %r: tensor<8xi32>, %t: tensor<1x1xi32>) -> tensor<1x8x2x64xf16> {
+  // expected-error @+1 {{reads a quantised cache, which devices have no kernel for: expected keys and values of floats}}
+  %o = nn.paged_attention %q, %k, %k, %r, %r, %t scales %s, %s {page = 32 : i64, scale = 1.0 : f64, element = i8} : (tensor<1x8x2x64xf16>, tensor<32x2x64xi8>, tensor<32x2x64xi8>, tensor<8xi32>, tensor<8xi32>, tensor<1x1xi32>, tensor<32x2xf32>, tensor<32x2xf32>) -> tensor<1x8x2x64xf16>
+  return %o : tensor<1x8x2x64xf16>
+}
+
+// -----
+
 // Each head alone has room.
 func.func @rows(%q: tensor<60000x5x60000x8xf16>) -> tensor<60000x5x60000x8xf16> {
   // expected-error @+1 {{expected at most 2147483647 times 16 rows of all heads for a device, got 3600000000: they are a grid's extent}}

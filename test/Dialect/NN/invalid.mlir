@@ -679,3 +679,83 @@ func.func @padding_row(%i: tensor<1x8xi32>, %t: tensor<100x64xf32>, %o: index) {
   %0 = nn.embedding %i, %t offset %o {padding_row = 2147483648 : i64} : (tensor<1x8xi32>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
   return
 }
+
+// -----
+
+func.func @quantized_cache_write(%i: tensor<16x2x64xf32>, %c: tensor<16xi32>, %p: tensor<96x2x64xi8>, %s: tensor<96x2xf32>) {
+  // expected-error @below {{'nn.quantized_cache_write' op expected element to be i8 or f8E4M3FN, got 'f8E5M2'}}
+  %0:2 = nn.quantized_cache_write %i, %c, %p, %s {element = f8E5M2} : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<96x2xf32>) -> (tensor<96x2x64xi8>, tensor<96x2xf32>)
+  return
+}
+
+// -----
+
+func.func @quantized_cache_write(%i: tensor<16x2x64xf64>, %c: tensor<16xi32>, %p: tensor<96x2x64xi8>, %s: tensor<96x2xf32>) {
+  // expected-error @below {{'nn.quantized_cache_write' op expected input of at most 32 bits, got 'f64'}}
+  %0:2 = nn.quantized_cache_write %i, %c, %p, %s {element = i8} : (tensor<16x2x64xf64>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<96x2xf32>) -> (tensor<96x2x64xi8>, tensor<96x2xf32>)
+  return
+}
+
+// -----
+
+func.func @quantized_cache_write(%i: tensor<16x2x64xf32>, %c: tensor<16xi32>, %p: tensor<96x2x64xi8>, %s: tensor<16x2xf32>) {
+  // expected-error @below {{'nn.quantized_cache_write' op expected scales of shape [96, 2], got [16, 2]}}
+  %0:2 = nn.quantized_cache_write %i, %c, %p, %s {element = i8} : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<16x2xf32>) -> (tensor<96x2x64xi8>, tensor<96x2xf32>)
+  return
+}
+
+// -----
+
+func.func @quantized_cache_write(%i: tensor<16x2x64xf32>, %c: tensor<16xi32>, %p: tensor<96x2x64xi8>, %s: tensor<1x2xf32>) {
+  // expected-error @below {{'nn.quantized_cache_write' op expected a second result, the scales of each row, beside elements of type 'i8'}}
+  %0 = nn.quantized_cache_write %i, %c, %p, %s {element = i8} : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<1x2xf32>) -> tensor<96x2x64xi8>
+  return
+}
+
+// -----
+
+func.func @quantized_cache_write(%i: tensor<16x2x64xf32>, %c: tensor<16xi32>, %p: tensor<96x2x64xi8>, %s: tensor<1x4xf32>) {
+  // expected-error @below {{'nn.quantized_cache_write' op expected scales of shape [1, 2], got [1, 4]}}
+  %0 = nn.quantized_cache_write %i, %c, %p, %s {element = f8E4M3FN} : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<1x4xf32>) -> tensor<96x2x64xi8>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xi8>, %r: tensor<16xi32>, %t: tensor<4x8xi32>, %s: tensor<96x2xf32>, %u: tensor<1x4xf32>) {
+  // expected-error @below {{'nn.paged_attention' op expected an element and scales beside keys of bytes}}
+  %0 = nn.paged_attention %q, %k, %k, %r, %r, %t {page = 32 : i64, scale = 1.0 : f64, element = i8} : (tensor<1x16x4x64xf32>, tensor<96x2x64xi8>, tensor<96x2x64xi8>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %r: tensor<16xi32>, %t: tensor<4x8xi32>, %s: tensor<96x2xf32>, %u: tensor<1x4xf32>) {
+  // expected-error @below {{'nn.paged_attention' op expected no element and no scales beside keys of floats}}
+  %0 = nn.paged_attention %q, %k, %k, %r, %r, %t scales %s, %s {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>, tensor<96x2xf32>, tensor<96x2xf32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf64>, %k: tensor<96x2x64xi8>, %r: tensor<16xi32>, %t: tensor<4x8xi32>, %s: tensor<96x2xf32>, %u: tensor<1x4xf32>) {
+  // expected-error @below {{'nn.paged_attention' op expected a query of at most 32 bits beside keys of bytes, got 'f64'}}
+  %0 = nn.paged_attention %q, %k, %k, %r, %r, %t scales %s, %s {page = 32 : i64, scale = 1.0 : f64, element = i8} : (tensor<1x16x4x64xf64>, tensor<96x2x64xi8>, tensor<96x2x64xi8>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>, tensor<96x2xf32>, tensor<96x2xf32>) -> tensor<1x16x4x64xf64>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xi8>, %r: tensor<16xi32>, %t: tensor<4x8xi32>, %s: tensor<96x2xf32>, %u: tensor<1x4xf32>) {
+  // expected-error @below {{'nn.paged_attention' op expected key_scales of shape [1, 2], got [1, 4]}}
+  %0 = nn.paged_attention %q, %k, %k, %r, %r, %t scales %u, %u {page = 32 : i64, scale = 1.0 : f64, element = f8E4M3FN} : (tensor<1x16x4x64xf32>, tensor<96x2x64xi8>, tensor<96x2x64xi8>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xi8>, %r: tensor<16xi32>, %t: tensor<4x8xi32>, %s: tensor<96x2xf32>, %u: tensor<1x4xf32>) {
+  // expected-error @below {{'nn.paged_attention' op expected value_scales of shape [96, 2], got [1, 4]}}
+  %0 = nn.paged_attention %q, %k, %k, %r, %r, %t scales %s, %u {page = 32 : i64, scale = 1.0 : f64, element = i8} : (tensor<1x16x4x64xf32>, tensor<96x2x64xi8>, tensor<96x2x64xi8>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>, tensor<96x2xf32>, tensor<1x4xf32>) -> tensor<1x16x4x64xf32>
+  return
+}

@@ -91,6 +91,17 @@ func.func @generation(%starts: tensor<5xi32>, %context: tensor<4xi32>, %table: t
   return
 }
 
+// CHECK-LABEL: func.func @quantized_cache
+func.func @quantized_cache(%q: tensor<1x16x4x64xf32>, %new: tensor<16x2x64xbf16>, %cells: tensor<16xi32>, %table: tensor<4x8xi32>, %pool: tensor<96x2x64xi8>, %scales: tensor<96x2xf32>, %one: tensor<1x1xf32>) {
+  // CHECK: nn.quantized_cache_write %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {element = i8} : (tensor<16x2x64xbf16>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<96x2xf32>) -> (tensor<96x2x64xi8>, tensor<96x2xf32>)
+  %0, %s = nn.quantized_cache_write %new, %cells, %pool, %scales {element = i8} : (tensor<16x2x64xbf16>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<96x2xf32>) -> (tensor<96x2x64xi8>, tensor<96x2xf32>)
+  // CHECK: nn.quantized_cache_write %{{.*}} {element = f8E4M3FN} : (tensor<16x2x64xbf16>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<1x1xf32>) -> tensor<96x2x64xi8>
+  %1 = nn.quantized_cache_write %new, %cells, %pool, %one {element = f8E4M3FN} : (tensor<16x2x64xbf16>, tensor<16xi32>, tensor<96x2x64xi8>, tensor<1x1xf32>) -> tensor<96x2x64xi8>
+  // CHECK: nn.paged_attention %{{.*}} scales %{{.*}}, %{{.*}} {element = i8, page = 32 : i64, scale = 1.250000e-01 : f64}
+  %2 = nn.paged_attention %q, %0, %0, %cells, %cells, %table scales %s, %s {page = 32 : i64, scale = 0.125 : f64, element = i8} : (tensor<1x16x4x64xf32>, tensor<96x2x64xi8>, tensor<96x2x64xi8>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>, tensor<96x2xf32>, tensor<96x2xf32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @experts
 func.func @experts(%i: tensor<32xi32>, %bias: tensor<6x32xf32>, %x: tensor<2x8x64xbf16>, %l: tensor<2x8x6xf32>, %b: tensor<6xf32>, %g: tensor<6x32x64xbf16>, %d: tensor<6x48x32xbf16>) {
   // CHECK: nn.router %{{.*}} {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>

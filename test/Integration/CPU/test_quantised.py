@@ -156,3 +156,57 @@ def test_memory(tmp_path, name):
     file = (folder / "model.safetensors").stat().st_size
     assert rank["parameter_bytes"] <= 1.05 * file + (4 << 20)
     assert rank["scratch_bytes"] <= 0.25 * (plain / "model.safetensors").stat().st_size
+
+
+WHILE_READ = [("int4-g128", "F32", {"hidden_size": 128, "intermediate_size": 256, "head_dim": 16}),
+              ("int4-g32", "BF16", {}), ("int8", "F16", {"intermediate_size": 100}),
+              ("fp8-block", "BF16", {"hidden_size": 144, "intermediate_size": 400, "head_dim": 24}),
+              ("fp8-channel", "F32", {"intermediate_size": 100}), ("mxfp4", "BF16", {})]
+
+
+@pytest.mark.parametrize("name, dtype, changes", WHILE_READ, ids=lambda value: str(value)[:9])
+def test_while_read(tmp_path, name, dtype, changes):
+    """What --quantize computes with is what tp-quantize writes, bit for bit, whatever parts of the
+    weights ranks have."""
+    _, plain = quantised.write(tmp_path, "int4-g16", SEED, **changes)
+    quantised.narrow(plain / "model.safetensors", dtype)
+    folder = tmp_path / "written"
+    assert quantize.main([str(plain), "--format", name, "-o", str(folder)]) == 0
+    for degree in (1, 2, 4):
+        options = {"mesh": f"tp={degree}", "seq": 8, "dtype": "f32"}
+        (expected,) = tp_mlir.compile(folder, **options).run(folder, inputs()).values()
+        (got,) = tp_mlir.compile(plain, quantize=name, **options).run(plain, inputs()).values()
+        assert numpy.array_equal(got, expected), f"{name} at {degree}, seed {SEED}"
+
+
+def test_while_read_memory(tmp_path):
+    """A rank holds the packed weights alone, and the scratch to make them is small."""
+    _, plain = quantised.write(tmp_path, "int4-g16", SEED, hidden_size=512, intermediate_size=1536,
+                               num_attention_heads=16, num_key_value_heads=4, head_dim=32)
+    program = tmp_path / "program.tpa"
+    _tools.run("tp-compile", [plain, "--quantize", "int4-g128", "--seq", 8, "--dtype", "f32",
+                              "-o", program])
+    (rank,) = json.loads(_tools.run("tp-run", [program, "--weights", plain, "--input", "random:1",
+                                               "--stats=json"]))["ranks"]
+    file = (plain / "model.safetensors").stat().st_size
+    assert rank["parameter_bytes"] <= 0.25 * file + (4 << 20)
+    assert rank["peak_bytes"] <= 0.5 * file + (8 << 20)
+
+
+def test_while_read_refused(tmp_path):
+    def refused(folder, name, words):
+        with pytest.raises(Exception, match=words):
+            tp_mlir.compile(folder, mesh="tp=1", quantize=name).run(folder, inputs())
+
+    folder, plain = quantised.write(tmp_path, "int8-asymmetric", SEED, intermediate_size=100)
+    refused(plain, "int4-g32", "has 100 inputs: expected inputs in multiples of 32, the size")
+    refused(folder, "int8", "--quantize int8: the checkpoint is quantised already")
+    config = json.loads((folder / "config.json").read_text())
+    del config["quantization_config"]
+    (folder / "config.json").write_text(json.dumps(config))
+    refused(folder, "int8", "is of type I8: expected F32, BF16 or F16")
+    weights = load_file(plain / "model.safetensors")
+    weights["model.layers.1.mlp.up_proj.weight"][3, 5] = numpy.inf
+    save_file(weights, plain / "model.safetensors", {"format": "pt"})
+    refused(plain, "int8",
+            "': tensor '.*up_proj.weight': expected finite weights to quantise, got inf in row 3")

@@ -135,8 +135,7 @@ QuantizedLinearOp::getEpilogues(const EpilogueSet &known) {
 
 double QuantizedLinearOp::getFlopsPerPoint() { return 2; }
 
-/// In the manifest.
-static StringRef getQuantizedName(Type type) {
+StringRef tp::nn::getQuantizedName(Type type) {
   if (type.isInteger(4))
     return "i4";
   if (type.isInteger(8))

@@ -13,7 +13,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionParts.h"
+#include "CacheParts.h"
 #include "PagedParts.h"
+#include "QuantizedParts.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Interfaces/LibraryCalls.h"
 #include <limits>
@@ -200,15 +203,16 @@ SmallVector<PadState> CacheWriteOp::getPaddingStates(unsigned,
   return {zero ? PadState::Zero : PadState::Anything};
 }
 
-FailureOr<SmallVector<Value>> CacheWriteOp::decompose(OpBuilder &builder) {
-  RankedTensorType type = typeOf(getResult());
-  Emitter emitter(builder, getLoc(), type.getElementType());
-  int64_t tokens = shapeOf(getInput())[0], cells = type.getDimSize(0);
-  Loops d = emitter.loops(3);
+Value tp::nn::buildCacheWrite(Emitter &emitter, Value rows, Value cells,
+                              Value pool) {
+  RankedTensorType type = typeOf(pool);
+  int64_t tokens = shapeOf(rows)[0], numCells = type.getDimSize(0);
+  unsigned rank = type.getRank();
+  Loops d = emitter.loops(rank);
   // The last token of each cell, -1 for none. Floats hold such numbers.
   Value last = emitter.reduce(
-      emitter.wideType({cells}), {d[0]}, 2, Combine::Max,
-      {{getCells(), {d[1]}}}, [&](Scalar &e, ValueRange v) -> Value {
+      emitter.wideType({numCells}), {d[0]}, 2, Combine::Max, {{cells, {d[1]}}},
+      [&](Scalar &e, ValueRange v) -> Value {
         Value isHere = arith::CmpIOp::create(
             e.b, arith::CmpIPredicate::eq, v[0],
             arith::IndexCastOp::create(e.b, v[0].getType(), e.index(0)));
@@ -217,16 +221,25 @@ FailureOr<SmallVector<Value>> CacheWriteOp::decompose(OpBuilder &builder) {
             arith::IndexCastOp::create(e.b, e.b.getI64Type(), e.index(1)));
         return e.select(isHere, token, e.number(-1));
       });
-  return SmallVector<Value>{emitter.map(
-      type, {{last, {d[0]}}, {getPool(), d}}, [&](Scalar &e, ValueRange v) {
+  return emitter.map(
+      type, {{last, {d[0]}}, {pool, d}}, [&](Scalar &e, ValueRange v) {
         Value isValid;
-        Value token =
+        SmallVector<Value> at{
             clamp(e, arith::FPToSIOp::create(e.b, e.b.getI64Type(), v[0]),
-                  tokens, isValid);
-        Value element = tensor::ExtractOp::create(
-            e.b, getInput(), ValueRange{token, e.index(1), e.index(2)});
-        return e.select(isValid, e.convert(element, e.wide), v[1]);
-      })};
+                  tokens, isValid)};
+        for (unsigned dim = 1; dim < rank; ++dim)
+          at.push_back(e.index(dim));
+        Value element = tensor::ExtractOp::create(e.b, rows, at);
+        if (isa<FloatType>(element.getType()))
+          element = e.convert(element, e.wide);
+        return e.select(isValid, element, v[1]);
+      });
+}
+
+FailureOr<SmallVector<Value>> CacheWriteOp::decompose(OpBuilder &builder) {
+  Emitter emitter(builder, getLoc(), typeOf(getResult()).getElementType());
+  return SmallVector<Value>{
+      buildCacheWrite(emitter, getInput(), getCells(), getPool())};
 }
 
 std::optional<IntegerRange> CacheWriteOp::getIntegerRange(OpOperand &operand) {
@@ -255,6 +268,46 @@ int64_t PagedAttentionOp::getNumPositions() {
   return shapeOf(getTable())[1] * int64_t(getPage());
 }
 
+Dims tp::nn::getScaleDims(Value scales, ArrayRef<int64_t> pool, unsigned cells,
+                          unsigned heads) {
+  ArrayRef<int64_t> shape = shapeOf(scales);
+  Dims dims{{}, {}};
+  if (shape[0] == pool[0])
+    dims[0] = {cells};
+  if (shape[1] == pool[1])
+    dims[1] = {heads};
+  return dims;
+}
+
+/// Bytes have elements and scales, floats neither.
+static LogicalResult verifyCache(PagedAttentionOp op) {
+  ArrayRef<int64_t> keys = shapeOf(op.getKeys());
+  bool isBytes = typeOf(op.getKeys()).getElementType().isInteger(8);
+  if (bool(op.getKeyScales()) != isBytes ||
+      bool(op.getValueScales()) != isBytes ||
+      op.getElement().has_value() != isBytes)
+    return op.emitOpError()
+           << (isBytes ? "expected an element and scales beside keys of bytes"
+                       : "expected no element and no scales beside keys of "
+                         "floats");
+  if (!isBytes)
+    return success();
+  if (typeOf(op.getQuery()).getElementType().isF64())
+    return op.emitOpError("expected a query of at most 32 bits beside keys of "
+                          "bytes, got 'f64'");
+  Value scales = op.getKeyScales();
+  if (failed(verifyCacheElement(op, *op.getElement())) ||
+      failed(expectRank(op, "key_scales", scales, 2)))
+    return failure();
+  SmallVector<int64_t> shape(shapeOf(scales));
+  for (int dim : {0, 1})
+    if (shape[dim] != 1)
+      shape[dim] = keys[dim];
+  if (failed(expectShape(op, "key_scales", scales, shape)))
+    return failure();
+  return expectShape(op, "value_scales", op.getValueScales(), shape);
+}
+
 LogicalResult PagedAttentionOp::verify() {
   if (failed(expectRank(*this, "query", getQuery(), 4)) ||
       failed(expectRank(*this, "keys", getKeys(), 3)) ||
@@ -275,6 +328,7 @@ LogicalResult PagedAttentionOp::verify() {
       failed(expectShape(*this, "positions", getPositions(), {tokens})) ||
       failed(expect(*this, "result", getResult(), {1, tokens, heads, e},
                     query.getElementType())) ||
+      failed(verifyCache(*this)) ||
       failed(verifyScores(*this, heads, kvHeads)) || failed(verifySinks(*this)))
     return failure();
   int64_t reached = getNumPositions();
@@ -314,6 +368,9 @@ FailureOr<ShardingRule> PagedAttentionOp::getShardingRule() {
   addOperand(rule, {{t}}, Linearity::None);
   addOperand(rule, {{t}}, Linearity::None);
   addOperand(rule, {{rows}, {pages}}, Linearity::None);
+  if (getKeyScales())
+    for (Value scales : {getKeyScales(), getValueScales()})
+      addOperand(rule, getScaleDims(scales, keys, c, g), Linearity::None);
   if (getBias()) {
     unsigned p = add(getNumPositions(), FactorKind::Whole, "positions");
     addOperand(rule, {{g, r}, {p}}, Linearity::None);
@@ -328,6 +385,11 @@ SmallVector<PadState>
 PagedAttentionOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
   // As nn.attention: an average of zeros, by weights of scores that are zero.
   bool zero = llvm::all_of(in.take_front(3), isZero);
+  // A scale may be no number, which times zero is none.
+  if (getKeyScales())
+    zero &= llvm::all_of(in.slice(6, 2), [](PadState state) {
+      return state == PadState::None || isZero(state);
+    });
   if (getSinks())
     zero &= in.back() == PadState::None || isZero(in.back());
   return {zero ? PadState::Zero : PadState::Anything};
@@ -362,12 +424,28 @@ static SeenCell findSeenCell(Scalar &e, PagedAttentionOp op, Value row,
   return {cell, isSeen};
 }
 
+/// A number of a pool, at the element of loop `element`; bytes are scaled.
+static Value readPool(Scalar &e, PagedAttentionOp op, Value pool, Value scales,
+                      Value cell, unsigned element) {
+  Value value = tensor::ExtractOp::create(
+      e.b, pool, ValueRange{cell, e.index(2), e.index(element)});
+  if (!scales)
+    return e.convert(value, e.wide);
+  SmallVector<Value> at{cell, e.index(2)};
+  for (auto [index, size] : llvm::zip(at, shapeOf(scales)))
+    if (size == 1)
+      index = e.integer(0, e.b.getIndexType());
+  Value number = e.mul(decodeByte(e, value, *op.getElement()),
+                       tensor::ExtractOp::create(e.b, scales, at));
+  return e.convert(number, e.wide);
+}
+
 /// The sum of `left` times what is seen of a pool, at the positions of loop
 /// `position`, over loop 5. What is not seen is not multiplied: it may be no
 /// number.
 static Value multiplySeen(Emitter &emitter, PagedAttentionOp op,
                           RankedTensorType type, Value left, Value pool,
-                          unsigned position, unsigned element) {
+                          Value scales, unsigned position, unsigned element) {
   Loops d = emitter.loops(6), all(ArrayRef(d).take_front(5));
   return emitter.reduce(
       type, all, 6, Combine::Sum,
@@ -376,10 +454,8 @@ static Value multiplySeen(Emitter &emitter, PagedAttentionOp op,
        {op.getPositions(), {d[1]}}},
       [&](Scalar &e, ValueRange v) {
         SeenCell seen = findSeenCell(e, op, v[1], v[2], position);
-        Value right = tensor::ExtractOp::create(
-            e.b, pool, ValueRange{seen.cell, e.index(2), e.index(element)});
-        return e.select(seen.isSeen, e.mul(v[0], e.convert(right, e.wide)),
-                        e.number(0));
+        Value right = readPool(e, op, pool, scales, seen.cell, element);
+        return e.select(seen.isSeen, e.mul(v[0], right), e.number(0));
       });
 }
 
@@ -403,7 +479,8 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   SmallVector<int64_t> scoreShape(shape);
   scoreShape.back() = positions;
   RankedTensorType scoreType = emitter.wideType(scoreShape);
-  Value dots = multiplySeen(emitter, *this, scoreType, query, getKeys(), 4, 5);
+  Value dots = multiplySeen(emitter, *this, scoreType, query, getKeys(),
+                            getKeyScales(), 4, 5);
   double infinity = std::numeric_limits<double>::infinity();
   SmallVector<Operand> shaping{{dots, all}, rows, at};
   if (getBias())
@@ -446,7 +523,7 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
                       });
   shape.back() = shapeOf(getValues())[2];
   Value total = multiplySeen(emitter, *this, emitter.wideType(shape), weights,
-                             getValues(), 5, 4);
+                             getValues(), getValueScales(), 5, 4);
   Value average = emitter.map(
       typeOf(query).clone(shape), {{total, all}, {sum, heads}},
       [&](Scalar &e, ValueRange v) {
@@ -492,6 +569,13 @@ PagedAttentionOp::getLibraryDescription(const LibraryUse &) {
       {"window", int64_t(getWindow().value_or(0))},
       {"scale", getScale().convertToDouble()}};
   describeScores(*this, getValues(), fields);
+  if (Value scales = getKeyScales()) {
+    ArrayRef<int64_t> shape = shapeOf(scales);
+    fields["element"] = getQuantizedName(*getElement());
+    fields["scales"] = shape[0] != 1   ? "cells"
+                       : shape[1] != 1 ? "heads"
+                                       : "one";
+  }
   if (getBias())
     fields["bias_type"] = getTypeName(typeOf(getBias()).getElementType());
   return LibraryDescription{
@@ -499,6 +583,11 @@ PagedAttentionOp::getLibraryDescription(const LibraryUse &) {
 }
 
 LibraryCall PagedAttentionOp::getLibraryCall(const LibraryUse &) {
+  if (getKeyScales())
+    return abi::quantized_paged_attention(
+        shapeOf(getQuery())[1], getQuery(), getKeys(), getKeyScales(),
+        getValues(), getValueScales(), getRows(), getPositions(), getTable(),
+        getBias(), getSinks(), getResult());
   return abi::paged_attention(shapeOf(getQuery())[1], getQuery(), getKeys(),
                               getValues(), getRows(), getPositions(),
                               getTable(), getBias(), getSinks(), getResult());

@@ -233,6 +233,10 @@ static Value decode(Scalar &e, Value byte, Type element, Value position) {
   return arith::SIToFPOp::create(e.b, f32, byte);
 }
 
+Value tp::nn::decodeByte(Scalar &e, Value byte, Type element) {
+  return decode(e, byte, element, /*position=*/Value());
+}
+
 //===----------------------------------------------------------------------===//
 // The tensor
 //===----------------------------------------------------------------------===//
@@ -340,6 +344,39 @@ static Value roundTo(Scalar &e, Value value, Value scale, Type element) {
   else
     value = roundToFloat(e, value, 3, -6);
   return e.select(isZero, zero, value);
+}
+
+/// The byte of a number of f8E4M3FN. Between a power of two and the next one
+/// there are eight steps, and as many below the least power: so eight for each
+/// power, and the steps from zero, are the code.
+static Value encodeE4M3(Scalar &e, Value number) {
+  Type i32 = e.b.getI32Type(), f32 = e.b.getF32Type();
+  Value bits = arith::BitcastOp::create(e.b, i32, number);
+  Value power = arith::AndIOp::create(e.b, bits, e.integer(0x7F800000, i32));
+  power = arith::MaxSIOp::create(e.b, power, e.integer(121 << 23, i32));
+  Value step = e.mul(arith::BitcastOp::create(e.b, f32, power),
+                     e.number(std::ldexp(1.0, -3)));
+  Value isNumber =
+      arith::CmpFOp::create(e.b, arith::CmpFPredicate::ORD, number, number);
+  Value steps = e.select(isNumber, e.div(number, step), e.number(0));
+  steps = arith::FPToSIOp::create(e.b, i32, math::AbsFOp::create(e.b, steps));
+  Value powers = arith::ShRSIOp::create(
+      e.b, arith::SubIOp::create(e.b, power, e.integer(121 << 23, i32)),
+      e.integer(20, i32));
+  Value code = e.select(isNumber, arith::AddIOp::create(e.b, powers, steps),
+                        e.integer(0x7F, i32));
+  Value sign = arith::AndIOp::create(
+      e.b, arith::ShRSIOp::create(e.b, bits, e.integer(24, i32)),
+      e.integer(0x80, i32));
+  return arith::TruncIOp::create(e.b, e.b.getI8Type(),
+                                 arith::OrIOp::create(e.b, code, sign));
+}
+
+Value tp::nn::encodeByte(Scalar &e, Value value, Value scale, Type element) {
+  Value number = roundTo(e, value, scale, element);
+  if (element.isInteger(8))
+    return arith::FPToSIOp::create(e.b, element, number);
+  return encodeE4M3(e, number);
 }
 
 /// `makeResult` of the rounded numbers and their scales.

@@ -43,6 +43,9 @@ void addWhole(ShardingRule &rule, mlir::Value operand);
 llvm::LogicalResult verifyQuantized(mlir::Operation *op,
                                     const QuantizedTensor &tensor);
 
+/// An element type as the manifest says it.
+llvm::StringRef getQuantizedName(mlir::Type type);
+
 /// A matrix as the manifest says it.
 llvm::json::Object describeQuantized(mlir::Type element, mlir::Value scales,
                                      llvm::ArrayRef<int64_t> group);
@@ -54,6 +57,23 @@ double getLargest(mlir::Type element);
 mlir::Value buildRounded(Emitter &emitter, QuantizeOp op);
 /// The elements of nn.quantize.
 mlir::Value buildQuantized(Emitter &emitter, QuantizeOp op);
+
+/// The byte of the element nearest to `value` / `scale`, f32: see nn.quantize.
+mlir::Value encodeByte(Scalar &e, mlir::Value value, mlir::Value scale,
+                       mlir::Type element);
+/// The number of an element of eight bits, f32.
+mlir::Value decodeByte(Scalar &e, mlir::Value byte, mlir::Type element);
+
+//===----------------------------------------------------------------------===//
+// Caches
+//===----------------------------------------------------------------------===//
+
+/// The elements that a cache may have.
+llvm::LogicalResult verifyCacheElement(mlir::Operation *op, mlir::Type element);
+
+/// The factors of scales [cells, heads] of a pool, either of which may be 1.
+Dims getScaleDims(mlir::Value scales, llvm::ArrayRef<int64_t> pool,
+                  unsigned cells, unsigned heads);
 
 /// The tensor's numbers, f32.
 mlir::Value buildDequantized(Emitter &emitter, const QuantizedTensor &tensor);

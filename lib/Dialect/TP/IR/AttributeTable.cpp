@@ -100,6 +100,7 @@ constexpr Row rows[] = {
     {"tp.model_type", OnModule, is<StringAttr>, "a string"},
     {"tp.ignored_tensors", OnModule, is<ArrayAttr>, "a list of strings"},
     {"tp.excluded_tensors", OnModule, isTexts, "a list of strings"},
+    {"tp.quantize", OnModule, is<StringAttr>, "a string"},
     {"tp.tensor_parts", OnModule, isTensorParts,
      "a list of dictionaries of part, whole, shape, offsets, sizes, type, "
      "first and count, perhaps joined"},

@@ -334,6 +334,35 @@ def NN_CacheWriteOp : NN_Op<"cache_write", [NN_Integers, NN_LibraryForm<
   let assemblyFormat = "$input `,` $cells `,` $pool attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_CacheBytes : StaticShapeTensorOf<[I8]>;
+def NN_CacheScales : StaticShapeTensorOf<[F32]>;
+def NN_Pool : StaticShapeTensorOf<[NN_Float, I8]>;
+
+def NN_QuantizedCacheWriteOp : NN_Op<"quantized_cache_write", [NN_Integers, NN_LibraryForm<
+    ["getReplacedOperand"]>]> {
+  let summary = "write rows into cells of a cache, in eight bits";
+  let description = [{
+    `nn.cache_write` of input[T, g, d] into pool[C, g, d], which holds the bytes
+    of `element`s: input / scale in f32, rounded to the nearest element, ties to
+    even, and no larger than the largest (127 of i8, 448 of f8E4M3FN); zero where
+    the scale is zero.
+
+    With a second result, scales[C, g] are kept beside the pool: each row has
+    one for each head, its largest magnitude divided by the largest element.
+    Without it they are given, scales[1, g] or scales[1, 1], and elements are
+    f8E4M3FN.
+
+    ```mlir
+    %new, %new_scales = nn.quantized_cache_write %k, %cells, %keys, %scales {element = i8} : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<1024x2x64xi8>, tensor<1024x2xf32>) -> (tensor<1024x2x64xi8>, tensor<1024x2xf32>)
+    %static = nn.quantized_cache_write %k, %cells, %keys, %scale {element = f8E4M3FN} : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<1024x2x64xi8>, tensor<1x1xf32>) -> tensor<1024x2x64xi8>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Numbers:$cells,
+    NN_CacheBytes:$pool, NN_CacheScales:$scales, TypeAttr:$element);
+  let results = (outs NN_CacheBytes:$result, Optional<NN_CacheScales>:$result_scales);
+  let assemblyFormat = "$input `,` $cells `,` $pool `,` $scales attr-dict `:` functional-type(operands, results)";
+}
+
 def NN_PagedAttentionOp : NN_Op<"paged_attention", [AttrSizedOperandSegments, NN_Integers, NN_LibraryForm<
     ["getLibraryDescription", "getFlopsPerPoint"]>]> {
   let summary = "causal attention of tokens to the cache of their rows";
@@ -347,16 +376,23 @@ def NN_PagedAttentionOp : NN_Op<"paged_attention", [AttrSizedOperandSegments, NN
     those of `nn.attention`; `bias`[hq, P * page] is added to the scores of each
     position, behind the cap, as ALiBi does.
 
+    Keys and values in i8 are the bytes of an `element` (i8 or f8E4M3FN), as
+    `nn.quantized_cache_write` writes them; each is multiplied by a scale of
+    `key_scales` or `value_scales` [C, hk]. Either dimension may be 1: all cells,
+    or all heads, have that scale.
+
     ```mlir
     %o = nn.paged_attention %q, %keys, %values, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x16x4x64xf32>, tensor<1024x2x64xf32>, tensor<1024x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$query, NN_Tensor:$keys, NN_Tensor:$values,
+  let arguments = (ins NN_Tensor:$query, NN_Pool:$keys, NN_Pool:$values,
     NN_Numbers:$rows, NN_Numbers:$positions, NN_Numbers:$table,
+    Optional<NN_CacheScales>:$key_scales, Optional<NN_CacheScales>:$value_scales,
     Optional<NN_Tensor>:$bias, Optional<NN_Tensor>:$sinks, I64Attr:$page, F64Attr:$scale,
-    OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap);
+    OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap,
+    OptionalAttr<TypeAttr>:$element);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table (`bias` $bias^)? (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table (`scales` $key_scales^ `,` $value_scales)? (`bias` $bias^)? (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
     /// Of a row, at most: what a line of the table has cells for.
     int64_t getNumPositions();
