@@ -300,8 +300,8 @@ private:
       mlir::Value state, successor;
     };
     llvm::SmallVector<Cache> caches;
-    /// Of a convolution what it keeps; otherwise keys, values and, where rows have
-    /// scales of their own, those of both.
+    /// Of a convolution what it keeps; otherwise keys, values and, where rows
+    /// have scales of their own, those of both.
     llvm::SmallVector<mlir::Value, 4> layerCaches;
     /// Rows of a quantised cache have scales of their own; else the checkpoint
     /// has them.

@@ -57,9 +57,10 @@ mlir::FailureOr<unsigned> findResult(mlir::func::FuncOp function,
 mlir::FailureOr<Script> makeScript(mlir::ModuleOp program, uint64_t seed,
                                    int64_t numSteps);
 
-/// Whether a state is a pool: floats or bytes [layers, cells, heads, head size],
-/// by name scales [layers, cells, heads], or [layers, slots, channels, 1] of a
-/// convolution, with as many slots for each page; or what a rank has of that.
+/// Whether a state is a pool: floats or bytes [layers, cells, heads, head
+/// size], by name scales [layers, cells, heads], or [layers, slots, channels,
+/// 1] of a convolution, with as many slots for each page; or what a rank has of
+/// that.
 bool isPool(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
             interp::ElementType type);
 /// Make all elements of these pages no number (of bytes, those of e4m3 that are
