@@ -730,13 +730,14 @@ def test_remarks_are_passed_on(tmp_path, capsys):
     assert capsys.readouterr().err.count('for model_type "bloom": "odd_key"') == 1
 
 
-@pytest.mark.parametrize("recipe, bits", [
-    ({"quant_method": "awq", "bits": 4, "group_size": 128}, 4 + (16 + 8) / 128),
+@pytest.mark.parametrize("recipe, bits, slower", [
+    ({"quant_method": "awq", "bits": 4, "group_size": 128}, 4 + (16 + 8) / 128, 1.02),
     ({"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},
-     8 + 32 / 128)])
-def test_quantised(capsys, tmp_path, recipe, bits):
+     8 + 32 / 128, 989 / 67)])
+def test_quantised(capsys, tmp_path, recipe, bits, slower):
     """Weights and scales as they lie in memory: a block's scale once for each of its rows. The
-    products of a prefill take as long as those of 16 bits."""
+    products of a prefill take as long as those of 16 bits, or as those of f32 where the recipe rounds
+    their inputs in that."""
     config = json.loads((LLAMA_70B / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": recipe}))
     options = ("--gpu", "h100", "--degrees", "1,4")
@@ -750,6 +751,5 @@ def test_quantised(capsys, tmp_path, recipe, bits):
     for degree in (1, 4):
         assert found["megatron", degree]["memory"]["parameters"] == pytest.approx(
             whole / degree, rel=0.03)
-        times = [one["megatron", degree]["times"]["prefill"]["arithmetic"]
-                 for one in (found, plain)]
-        assert times[0] == pytest.approx(times[1], rel=0.02)
+        times = [one["megatron", degree]["times"]["prefill"]["seconds"] for one in (found, plain)]
+        assert 0.2 * times[1] < times[0] < slower * times[1]

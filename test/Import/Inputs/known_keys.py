@@ -28,14 +28,16 @@ args = parser.parse_args()
 EVERYWHERE = set("""model_type architectures text_config attn_config num_labels router_aux_loss_coef
     router_jitter_noise output_router_logits is_decoder is_causal embedding_size""".split())
 # Keys that a family reads and that no result depends on: a window that is switched off, sizes that follow from
-# others, periods beside a list of layers, the precision of scores, dropout, and images.
+# others, periods and numbers beside a list of layers, what an indexer of all tokens is, the precision of scores, dropout, and images.
 EXCEPTIONS = {
     "qwen2": "sliding_window", "qwen3": "sliding_window", "qwen2_moe": "sliding_window",
     "qwen3_moe": "sliding_window", "smollm3": "sliding_window",
     "deepseek_v2": "head_dim qk_head_dim", "deepseek_v3": "head_dim qk_head_dim",
     "kimi_k2": "head_dim qk_head_dim", "glm4_moe_lite": "head_dim qk_head_dim",
-    "deepseek_v32": "head_dim qk_head_dim index_head_dim index_n_heads",
-    "glm_moe_dsa": "head_dim qk_head_dim index_head_dim index_n_heads indexer_types",
+    "deepseek_v32": "head_dim qk_head_dim index_head_dim index_n_heads mlp_bias",
+    "glm_moe_dsa": """head_dim qk_head_dim index_head_dim index_n_heads indexer_types index_skip_topk_offset
+        index_topk_freq index_topk_pattern mlp_bias""",
+    "lfm2": "full_attn_idxs",
     "gpt2": "reorder_and_upcast_attn", "bloom": "slow_but_exact",
     "mpt": "emb_pdrop embedding_fraction init_device learned_pos_emb no_bias", "opt": "layerdrop",
     "distilbert": "dropout qa_dropout seq_classif_dropout sinusoidal_pos_embds",
