@@ -27,8 +27,9 @@ args = parser.parse_args()
 # or training reads.
 EVERYWHERE = set("""model_type architectures text_config attn_config num_labels router_aux_loss_coef
     router_jitter_noise output_router_logits is_decoder is_causal embedding_size""".split())
-# Keys that a family reads and that no result depends on: a window that is switched off, sizes that follow from
-# others, periods and numbers beside a list of layers, what an indexer of all tokens is, the precision of scores, dropout, and images.
+# Keys that a family reads and that no result depends on: a window that is switched off, sizes that
+# follow from others, periods and numbers beside a list of layers, what an indexer of all tokens is,
+# the precision of scores, dropout, and images.
 EXCEPTIONS = {
     "qwen2": "sliding_window", "qwen3": "sliding_window", "qwen2_moe": "sliding_window",
     "qwen3_moe": "sliding_window", "smollm3": "sliding_window",
