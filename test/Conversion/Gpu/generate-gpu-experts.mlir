@@ -92,7 +92,7 @@ func.func @derivative(%dy: tensor<64x128xbf16>, %x: tensor<64x128xbf16>, %r: ten
 // -----
 
 func.func @wide(%x: tensor<4x8xf64>, %r: tensor<4x2xf32>, %g: tensor<2x8x8xf64>, %d: tensor<2x8x8xf64>) -> tensor<4x8xf64> {
-  // expected-error @below {{expected rows of f32, bf16 or f16 and matrices that are not empty, with fewer than 33554431 rows and columns, got 'tensor<4x8xf64>' and 'tensor<2x8x8xf64>'}}
+  // expected-error @below {{expected rows of f32, bf16 or f16 and matrices that are not empty, with fewer than 33554431 rows and columns, got 'tensor<4x8xf64>' and 2 experts of width 8 with results of 8 elements}}
   %0 = nn.experts %x, %r, %g, %g, %d {activation = "relu"} : (tensor<4x8xf64>, tensor<4x2xf32>, tensor<2x8x8xf64>, tensor<2x8x8xf64>, tensor<2x8x8xf64>) -> tensor<4x8xf64>
   return %0 : tensor<4x8xf64>
 }
@@ -100,7 +100,7 @@ func.func @wide(%x: tensor<4x8xf64>, %r: tensor<4x2xf32>, %g: tensor<2x8x8xf64>,
 // -----
 
 func.func @many(%x: tensor<1000000x8xf32>, %r: tensor<1000000x64xf32>, %g: tensor<64x8x8xf32>, %d: tensor<64x8x8xf32>) -> tensor<1000000x8xf32> {
-  // expected-error @below {{expected fewer rows and columns than a grid has room for, got 1000000 rows of 64 experts each and 'tensor<64x8x8xf32>'}}
+  // expected-error @below {{expected fewer rows and columns than a grid has room for, got 1000000 rows of 64 experts each, and 64 experts of width 8 with results of 8 elements}}
   %0 = nn.experts %x, %r, %g, %g, %d {activation = "relu"} : (tensor<1000000x8xf32>, tensor<1000000x64xf32>, tensor<64x8x8xf32>, tensor<64x8x8xf32>, tensor<64x8x8xf32>) -> tensor<1000000x8xf32>
   return %0 : tensor<1000000x8xf32>
 }
