@@ -88,14 +88,15 @@ static FailureOr<std::vector<EntryRun>> planRuns(const References &references,
   int64_t steps = options.steps;
   if (steps == 0)
     steps = program.getOps<StateOp>().empty() ? 1 : 2;
+  for (const std::string &name : names) {
+    auto function = program.lookupSymbol<func::FuncOp>(name);
+    if (!function || function.isExternal())
+      return program.emitError()
+             << "expected an entry of the program, got '" << name << "'";
+  }
   for (int64_t number = 1; number <= steps && steps > 1; ++number)
-    for (const std::string &name : names) {
-      auto function = program.lookupSymbol<func::FuncOp>(name);
-      if (!function || function.isExternal())
-        return program.emitError()
-               << "expected an entry of the program, got '" << name << "'";
+    for (const std::string &name : names)
       runs.push_back({name, number});
-    }
   entries = llvm::join(names, ", @");
   return runs;
 }

@@ -16,6 +16,7 @@
 #include "Runner.h"
 #include "tp/InitAll.h"
 #include "tp/Verify/Stages.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
@@ -215,7 +216,18 @@ int main(int argc, char **argv) {
         << generatorName << "\n";
     return 2;
   }
+  if (programs == 0) {
+    llvm::errs() << "expected --programs to be at least one, got 0\n";
+    return 2;
+  }
   std::vector<std::string> words(stages.begin(), stages.end());
+  for (const std::string &word : words)
+    if (!llvm::is_contained(tp::getVerifiableStages(), word)) {
+      llvm::errs() << "expected --stages to be among "
+                   << llvm::join(tp::getVerifiableStages(), ", ") << ", got '"
+                   << word << "'\n";
+      return 2;
+    }
   if (words.empty())
     for (llvm::StringRef stage : tp::getVerifiableStages().drop_back())
       words.push_back(stage.str());
