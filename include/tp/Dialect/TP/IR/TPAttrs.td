@@ -132,7 +132,7 @@ def TP_LedgerAttr : TP_Attr<"Ledger", "ledger"> {
     location is the operation's.
 
     ```mlir
-    #tp.ledger<3, cause = "partial sum of nn.linear over k", annotation = "model.layers.{i}.mlp.down_proj.weight dim 1 on \"tp\"", pass = "tp-materialize-reshards">
+    #tp.ledger<3, cause = "partial sum of nn.linear over k", annotation = "model.layers.{i}.mlp.down_proj.weight dim 1 on \"tp\"", pass = "tp-insert-reshards">
     ```
   }];
   let parameters = (ins "int64_t":$id, "::mlir::StringAttr":$cause,

@@ -192,7 +192,7 @@ def TP_RepeatOp : TP_Op<"repeat", [
     %h = tp.repeat 32 times iter(%x) : (tensor<1x8x64xf32>) -> tensor<1x8x64xf32> {
     ^bb0(%i: index, %c: tensor<1x8x64xf32>):
       %w = tp.parameter "model.layers.{i}.input_layernorm.weight" : tensor<64xf32>
-      %n = nn.rms_norm %c, %w {eps = 1.0e-5 : f64} : ...
+      %n = nn.rms_norm %c, %w {epsilon = 1.0e-5 : f64} : ...
       tp.yield %n : tensor<1x8x64xf32>
     }
     ```
