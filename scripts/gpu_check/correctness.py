@@ -225,8 +225,9 @@ def lose_a_rank(pack, item, record, seconds, name, number):
             time.sleep(0.1)
             ranks = ranks_of(process.pid)
         # Loading and the first steps: as long as a whole run took before, and more.
-        usual = pack.recall("two ranks") or 8
-        end = time.monotonic() + (min(usual + 3, seconds / 2) if pack.on_card(item) else 1)
+        usual = pack.recall("two ranks")
+        wait = (usual or 8) + 3 if pack.on_card(item) else 2 * (usual or 0) + 1
+        end = time.monotonic() + min(wait, seconds / 2)
         while process.poll() is None and time.monotonic() < end:
             time.sleep(0.1)
         if process.poll() is not None or len(ranks) < item["degree"]:
