@@ -73,13 +73,37 @@ def MergeBodies : Pass<"tp-merge-bodies", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    %a = constant @rows_4.body : (!llvm.ptr, i64, i64, i64) -> ()
-    %b = constant @rows_26.body : (!llvm.ptr, i64, i64, i64) -> ()
+    func.func private @four.step() {
+      %a = constant @rows_0.body : (i64, i64) -> i64
+      return
+    }
+    func.func private @eight.step() {
+      %b = constant @rows_1.body : (i64, i64) -> i64
+      return
+    }
+    func.func private @rows_0.body(%x: i64, %y: i64) -> i64 {
+      %z = arith.addi %x, %y : i64
+      return %z : i64
+    }
+    func.func private @rows_1.body(%x: i64, %y: i64) -> i64 {
+      %z = arith.addi %x, %y : i64
+      return %z : i64
+    }
     ```
-    After, if the two bodies are equal:
+    After:
     ```mlir
-    %a = constant @rows_4.body : (!llvm.ptr, i64, i64, i64) -> ()
-    %b = constant @rows_4.body : (!llvm.ptr, i64, i64, i64) -> ()
+    func.func private @four.step() {
+      %a = constant @rows_0.body : (i64, i64) -> i64
+      return
+    }
+    func.func private @eight.step() {
+      %b = constant @rows_0.body : (i64, i64) -> i64
+      return
+    }
+    func.func private @rows_0.body(%x: i64, %y: i64) -> i64 {
+      %z = arith.addi %x, %y : i64
+      return %z : i64
+    }
     ```
   }];
   let statistics = [Statistic<"numMerged", "bodies-merged",
