@@ -33,7 +33,8 @@ static Value join(OpBuilder &builder, Location loc, Value value,
 // The function
 //===----------------------------------------------------------------------===//
 
-/// Of a head's keys or values of so many elements; 0: of its scales.
+/// Returns the type of a cache of heads with so many elements; 0: of their
+/// scales.
 RankedTensorType ModelBuilder::getCacheType(int64_t layers,
                                             int64_t size) const {
   const GenerateOptions &options = step->options;
@@ -147,7 +148,8 @@ void ModelBuilder::addCaches() {
     }
 }
 
-/// Where the tokens are, and where their convolutions read and keep inputs.
+/// Adds the places of the tokens, and those where convolutions read and keep
+/// inputs.
 void ModelBuilder::addPlaces(Value context) {
   auto numbers = [&](ArrayRef<int64_t> shape) {
     return RankedTensorType::get(shape, builder.getI32Type());

@@ -134,7 +134,7 @@ RandomParameters::get(const ParameterRequest &request,
     return emitError() << "expected random parameter '" << request.name
                        << "' to be of a float type, got integers: give it "
                           "values with --weights DIR";
-  // Of the file's tensor, whatever it is read as.
+  // The range is that of the file's tensor, whatever it is read as.
   SmallVector<int64_t> shape(request.getCheckpointShape());
   if (request.storage)
     for (auto [size, times] : llvm::zip(shape, request.storage.getRepeat()))

@@ -114,7 +114,7 @@ static void buildOverlap(OpPassManager &manager, const TargetTraits &traits,
                          Overlap overlap) {
   int64_t leastBytes = traits.leastStartedBytes;
   bool isOff = overlap == Overlap::Off;
-  // What is done when the call returns needs no await.
+  // A call that is done when it returns needs no await.
   if (!traits.startsCollectives || (isOff && leastBytes > 0))
     return;
   if (!isOff)

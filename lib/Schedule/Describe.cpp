@@ -250,7 +250,7 @@ static LogicalResult addWork(func::FuncOp function,
   return failure(walk.wasInterrupted());
 }
 
-/// What runs between the start of `op` and its await.
+/// Collects the operations between the start of `op` and its await.
 static FailureOr<CallOverlap> readOverlap(CollectiveOpInterface op,
                                           const TargetTraits &traits,
                                           Overlap choice) {

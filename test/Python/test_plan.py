@@ -415,12 +415,13 @@ def test_pages_lie_within(tmp_path):
 def test_rate(capsys):
     """So many replicas that their tokens are as many as asked for, and not one more; with fewer
     users they would not do, and with more no fewer would."""
+    latency = 30  # ms, that the estimate must keep: nothing is timed here
     words = (LLAMA_70B, "--gpu", "h200", "--degrees", 2)
-    told = report(capsys, *words, "--rate", 5000, "--latency", 30, "--price", 3)
+    told = report(capsys, *words, "--rate", 5000, "--latency", latency, "--price", 3)
     row, = told["rows"]
     assert row["replicas"] == math.ceil(5000 / row["tokens_per_second"]) > 1
     assert row["devices"] == 2 * row["replicas"]
-    assert row["fits"] and row["times"]["token"]["seconds"] <= 0.03
+    assert row["fits"] and row["times"]["token"]["seconds"] <= latency / 1e3
     assert row["price_per_hour"] == 6 and row["service_price_per_hour"] == 3 * row["devices"]
     assert row["price_per_million_tokens"] == pytest.approx(
         1e6 * row["service_price_per_hour"] / 3600 / 5000)

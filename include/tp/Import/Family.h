@@ -251,8 +251,8 @@ struct ConfigKeys {
   Setting<int64_t> windowPeriod = {"", 0},
                    windowBound = {"max_window_layers", 28};
 
-  /// What `layer_types` calls a layer with a short convolution instead of
-  /// attention.
+  /// The name that `layer_types` gives a layer with a short convolution instead
+  /// of attention.
   llvm::StringRef convKind;
 
   /// What `layer_types` calls attention that is plain attention up to some

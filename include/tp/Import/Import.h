@@ -27,8 +27,8 @@
 
 namespace tp {
 
-/// What the cache of generation holds keys and values in: floats, those of
-/// FloatKind first, or bytes with scales (docs/Generation.md).
+/// The types in which the cache of generation holds keys and values: floats,
+/// those of FloatKind first, or bytes with scales (docs/Generation.md).
 enum class CacheType { F32, BF16, F16, FP8, Int8 };
 /// The type of that name, as `--kv-dtype` takes it.
 std::optional<CacheType> parseCacheType(llvm::StringRef name);

@@ -142,7 +142,7 @@ struct LatentConfig {
   int64_t queryRank = 0, keyValueRank = 0, rotatedDim = 0;
 };
 
-/// Of short causal convolutions: how many positions each sees, its own
+/// Describes short causal convolutions: how many positions each sees, its own
 /// included, and whether they and their projections have biases.
 struct ConvConfig {
   int64_t taps = 0;

@@ -25,7 +25,7 @@
 
 namespace tp {
 
-/// What a scheduled program does beside a call.
+/// Describes the work that a scheduled program does beside a call.
 struct CallOverlap {
   /// The call is started, and awaited where its result is needed; otherwise it
   /// is done at once, for this reason.
@@ -51,7 +51,8 @@ struct LedgerLine {
   std::string cause, annotation, location, pass;
   /// The function, and the repeated layer in it (empty outside of layers).
   std::string function, layer;
-  /// Of a program that has been scheduled (tp/Schedule/Describe.h).
+  /// This is known of a program that has been scheduled
+  /// (tp/Schedule/Describe.h).
   std::optional<CallOverlap> overlap;
 };
 
@@ -117,7 +118,8 @@ struct FunctionTotals {
   RankShare flops;
   /// Bytes that layers keep for their derivatives.
   int64_t keptBytes = 0;
-  /// Of a program that has been scheduled (tp/Schedule/Describe.h).
+  /// This is known of a program that has been scheduled
+  /// (tp/Schedule/Describe.h).
   std::optional<MemoryPlan> memory;
   llvm::SmallVector<KernelWork, 0> work;
 

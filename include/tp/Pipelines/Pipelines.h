@@ -53,7 +53,7 @@ struct StageOptions {
   bool allowPadding = false;
   /// Of differentiate.
   Recompute recompute = Recompute::Selective;
-  /// Of schedule: what runs beside collectives.
+  /// Tells the schedule stage what may run beside collectives.
   Overlap overlap = Overlap::Auto;
   /// Of schedule and lower: what runs the program.
   TargetHandle target;

@@ -73,7 +73,7 @@ public:
     /// their magnitude: that of the narrowest type which its operation casts
     /// to.
     double addendEpsilon = 0;
-    /// What the program reads was not rounded by it.
+    /// The value is one that the program reads, so it did not round it.
     bool isRead = false;
     /// Disturbed runs that came as far as this value.
     unsigned numRuns = 0;

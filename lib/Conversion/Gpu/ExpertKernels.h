@@ -38,7 +38,8 @@ namespace tp {
 /// are null.
 struct ExpertArguments {
   mlir::Value cotangent, input, routing, gate, up, down;
-  /// Of quantised matrices, whose bytes gate, up and down are.
+  /// The scales and zero points of quantised matrices, whose bytes gate, up and
+  /// down are.
   mlir::Value gateScales, gateZeros, upScales, upZeros, downScales, downZeros;
   mlir::Value gateBias, upBias;
   mlir::Value inside;

@@ -74,7 +74,8 @@ private:
   TileOperand gateAndUp();
   TileOperand downRows();
   static TileOperand made(decltype(TileOperand::make) make);
-  /// What lines of memory begin behind: of matrices that are copied alone.
+  /// Returns the addresses that decide how lines are aligned; matrices that are
+  /// made rather than copied are not among them.
   SmallVector<Value> withMatrices(Value rows, ArrayRef<Value> matrices) {
     SmallVector<Value> bases{rows};
     if (!shape.gateForm)
@@ -242,7 +243,7 @@ Value ExpertProducts::round(Value value) {
 // nn.experts
 //===----------------------------------------------------------------------===//
 
-/// What a position of an expert's width is, of the products of gate and of up.
+/// Computes a position of an expert's width from the products of gate and up.
 Value ExpertProducts::getWidth(Value slot, Value position, Value gate,
                                Value up) {
   if (shape.scalesInput) {

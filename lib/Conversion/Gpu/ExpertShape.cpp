@@ -13,7 +13,7 @@ using namespace tp;
 /// The largest second extent of a grid.
 static constexpr int64_t gridLimit = 65535;
 
-/// What all operations of experts say of themselves.
+/// Reads the attributes that all operations of experts share.
 template <typename Op>
 static void readAttributes(Op op, ExpertShape &shape) {
   shape.activation = op.getActivation().str();

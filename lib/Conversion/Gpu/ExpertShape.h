@@ -45,7 +45,7 @@ struct ExpertShape {
   bool hasInside; ///< whether positions of the width may be left out
   double active;  ///< the part of the experts that a row is expected to use
   bool isBackward;
-  /// Of gate and up, and of down, where they are quantised.
+  /// The forms of gate and up, and of down, where they are quantised.
   std::optional<QuantizedMatrix> gateForm, downForm;
 
   /// Emits an error for what no kernels are generated for.

@@ -40,7 +40,7 @@ static Value decodeFloat(KernelEmitter &e, Value bits, int64_t width,
                          int64_t mantissa, int64_t bias) {
   Value magnitude =
       e.shiftRight(e.bitAnd(bits, 0x7FFFFFFF), 31 - width - (23 - mantissa));
-  // What is below the element's own bits belongs to its neighbours.
+  // The bits below the element's own belong to its neighbours.
   magnitude =
       e.bitAnd(magnitude, ((int64_t(1) << width) - 1) << (23 - mantissa));
   Value number = e.mulf(toFloat(e, magnitude),
@@ -100,7 +100,7 @@ static KernelEmitter::Values loadWords(KernelEmitter &e, Value row, Value begin,
   for (int64_t word = 0; word < words; ++word) {
     Value first = e.add(begin, 4 * word);
     if (rowBytes % 4 == 0) {
-      // What is behind the row belongs to no element that counts.
+      // Bytes behind the row belong to no element that counts.
       Value at = e.least(first, rowBytes - 4);
       loaded.push_back(e.load(e.i32, e.offset(row, e.toInt64(at)), 4));
       continue;

@@ -12,8 +12,8 @@
 
 using namespace tp;
 
-/// What a pattern was made of may go, and so may the pattern that it was copied
-/// from.
+/// The text that a pattern was made of may go, and so may the pattern that it
+/// was copied from.
 TEST(GlobTest, OwnsItsText) {
   for (const char *text : {"layers.0.mlp.gate", "layers.?.mlp.*", "*.gate"}) {
     std::string buffer = text;
