@@ -30,6 +30,7 @@ TP_SHAPE(float, softCap)     ///< 0: none
 TP_SHAPE(int, maskBytes)     ///< of an element of the mask; 0: no mask
 TP_SHAPE(int, sinkType)      ///< 0: no sinks, 1: f32, 2: bf16, 3: f16
 TP_SHAPE(int, headsTogether) ///< whose keys the second-level cache holds
+TP_SHAPE(int, blocks)        ///< of the launch
 // Keys over pages, which a table of `tableRows` rows of `slots` pages names:
 TP_SHAPE(int, page)  ///< cells of a page
 TP_SHAPE(int, cells) ///< of the pool

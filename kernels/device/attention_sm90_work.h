@@ -161,7 +161,7 @@ public:
   }
   /// The item of the block in a round; nothing behind the last one.
   __device__ bool get(int round, Work<P> &work) const {
-    const int blocks = launch::gridX(), own = blockIdx.x;
+    const int blocks = shape::blocks(), own = blockIdx.x;
     const int number = round * blocks + (round % 2 ? blocks - 1 - own : own);
     if (number >= count())
       return false;

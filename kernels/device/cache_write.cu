@@ -11,9 +11,10 @@
 
 #include "primitives.h"
 
-TP_SHAPE(int, tokens)
 TP_SHAPE(int, cells)
 TP_SHAPE(int, rowBytes)
+/// Blocks of a row.
+TP_SHAPE(int, parts)
 
 namespace {
 /// Chunks `chunk`, `chunk + stride`, ... of a row.
@@ -26,7 +27,7 @@ __device__ void copyRow(char *to, const char *from, int chunk, int stride) {
 
 __device__ bool isWritten(const int32_t *cells, int cell) {
   bool found = false;
-  for (int token = 0; token < shape::tokens(); ++token)
+  for (int token = 0; token < int(gridDim.x); ++token)
     found |= cells[token] == cell;
   return found;
 }
@@ -37,7 +38,7 @@ __device__ void writeRows(const char *rows, const int32_t *cells,
   const int64_t rowBytes = shape::rowBytes();
   const int token = blockIdx.x;
   const int chunk = blockIdx.y * launch::threads() + threadIdx.x;
-  const int stride = launch::threads() * launch::gridY();
+  const int stride = launch::threads() * shape::parts();
   const unsigned own = cells[token];
   if (own < unsigned(shape::cells()))
     copyRow<Chunk>(pool + own * rowBytes, rows + token * rowBytes, chunk,
@@ -47,7 +48,7 @@ __device__ void writeRows(const char *rows, const int32_t *cells,
   if (old == pool)
     return;
 #pragma unroll 1
-  for (int cell = token; cell < shape::cells(); cell += shape::tokens())
+  for (int cell = token; cell < shape::cells(); cell += gridDim.x)
     if (!isWritten(cells, cell))
       copyRow<Chunk>(pool + cell * rowBytes, old + cell * rowBytes, chunk,
                      stride);

@@ -19,6 +19,8 @@
 TP_SHAPE(int, tokens)
 TP_SHAPE(int64_t, rows)
 TP_SHAPE(int, columns)
+/// Blocks that copy the table.
+TP_SHAPE(int64_t, copyBlocks)
 /// Columns that a warp adds up, as the table of families has it.
 inline constexpr int kWarpColumns = 512;
 
@@ -31,7 +33,7 @@ __device__ bool isWide(const void *a, const void *b, const void *c) {
 
 template <typename Unit>
 __device__ void copyTable(const float *into, float *table) {
-  const int64_t stride = int64_t(launch::gridX()) * launch::threads();
+  const int64_t stride = shape::copyBlocks() * launch::threads();
   const int64_t count =
       shape::rows() * shape::columns() / (sizeof(Unit) / sizeof(float));
 #pragma unroll 1

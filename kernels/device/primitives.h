@@ -32,11 +32,10 @@
   __device__ __attribute__((const)) type name() __asm__("shape." #name);       \
   }
 
-/// How the kernel is launched, bound likewise.
+/// The threads of a block, bound likewise. Launches of one kernel may differ in
+/// their grids.
 namespace launch {
 __device__ __attribute__((const)) int threads() __asm__("launch.threads");
-__device__ __attribute__((const)) int gridX() __asm__("launch.gridX");
-__device__ __attribute__((const)) int gridY() __asm__("launch.gridY");
 } // namespace launch
 
 /// Declares a primitive that is linked after everything else is optimised.

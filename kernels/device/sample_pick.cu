@@ -12,7 +12,6 @@
 
 #include "sample_draw.h"
 
-TP_SHAPE(int, rows)
 TP_SHAPE(int, blocks)
 
 namespace {
@@ -49,7 +48,7 @@ private:
   bool isUnknown;  // it cannot be told which are left
 
   __device__ float word(int block, int i) const {
-    return records[block * (shape::rows() * TPRT_RECORD_WORDS) + i];
+    return records[block * int(gridDim.x * TPRT_RECORD_WORDS) + i];
   }
   __device__ float getLogit(int candidate) const {
     return word(candidate / kCandidates, candidate % kCandidates);

@@ -22,7 +22,6 @@
 
 #include "sample_draw.h"
 
-TP_SHAPE(int, rows)
 TP_SHAPE(int, columns)
 TP_SHAPE(int, blocks)
 TP_SHAPE(int, vocabulary)
@@ -99,7 +98,7 @@ __device__ Record::Record(const float *all, const int32_t *numbers,
   count = min(min(shape::columns() - begin, size), shape::vocabulary() - first);
   count = draw.position < 0 ? 0 : max(count, 0);
   logits = all + row * int64_t(shape::columns()) + begin;
-  record = records + int64_t(block * shape::rows() + row) * TPRT_RECORD_WORDS;
+  record = records + int64_t(block * int(gridDim.x) + row) * TPRT_RECORD_WORDS;
 }
 
 __device__ void Record::findLargest() {

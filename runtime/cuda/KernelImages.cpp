@@ -91,9 +91,9 @@ KernelImages::find(const CudaDevice &device, CUlibrary made,
   std::string what = "kernel '" + kernel.name + "'";
   CUkernel handle = nullptr;
   CUfunction function = nullptr;
-  TPRT_TRY(cuda->check(
-      cuda->cuLibraryGetKernel(&handle, made, kernel.symbol().c_str()),
-      what + " is not in the artifact's " + section));
+  TPRT_TRY(
+      cuda->check(cuda->cuLibraryGetKernel(&handle, made, kernel.code.c_str()),
+                  what + " is not in the artifact's " + section));
   TPRT_TRY(cuda->check(cuda->cuKernelGetFunction(&function, handle), what));
   // Static shared memory counts towards what a block gets without asking.
   int fixed = 0;

@@ -263,14 +263,12 @@ struct KernelLaunch {
 /// A kernel. Only that of device code is launched.
 struct Kernel {
   std::string name; ///< for the timeline; device code: its symbol comes first
+  std::string code; ///< device code: the symbol that is launched
   KernelLaunch launch;
   int64_t arguments = 0; ///< eight-byte parameters
   /// The kernels that devices of some architectures start in its place.
   std::map<std::string, KernelLaunch> images;
   Locations locations;
-
-  /// `name` up to the first space.
-  std::string symbol() const { return name.substr(0, name.find(' ')); }
 };
 
 struct Attention {

@@ -120,8 +120,11 @@ private:
     kernel.name = cursor["name"].string();
     if (!isDevice())
       return;
-    if (kernel.symbol().empty())
+    kernel.code = kernel.name.substr(0, kernel.name.find(' '));
+    if (kernel.code.empty())
       cursor["name"].fail("expected a symbol first, got '", kernel.name, "'");
+    if (cursor.has("code"))
+      kernel.code = cursor["code"].string();
     parseLaunch(cursor, kernel.launch);
     kernel.arguments = cursor["arguments"].integer(0, 1024);
     if (!cursor.has("images"))

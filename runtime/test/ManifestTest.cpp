@@ -411,6 +411,21 @@ TEST(Manifest, RefusalsOfKernels) {
   expectRefusals(deviceManifest(), faults);
 }
 
+TEST(Manifest, KernelsThatShareCode) {
+  json device = deviceManifest();
+  json other = device["kernels"][0];
+  other["name"] = "j silu";
+  device["kernels"].push_back(other);
+  other["name"] = "i silu";
+  other["code"] = "j";
+  device["kernels"].push_back(other);
+  auto manifest = Manifest::parse(device.dump());
+  ASSERT_TRUE(bool(manifest)) << manifest.status().message();
+  EXPECT_EQ(manifest->kernels[0].code, "k");
+  EXPECT_EQ(manifest->kernels[1].code, "j");
+  EXPECT_EQ(manifest->kernels[2].code, "j");
+}
+
 TEST(Manifest, KernelsOfOneArchitecture) {
   json device = deviceManifest();
   json launch{

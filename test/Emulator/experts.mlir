@@ -18,10 +18,10 @@
 // CHECK-NOT: WRONG
 // CHECK: experts_6_combine: right
 
+// OVERLAP: experts_0_combine: overlap-blocks: noticed 1 of 1,
 // OVERLAP: experts_1_place: overlap-blocks: noticed 1 of 1,
 // OVERLAP: experts_1_gate: overlap-blocks: noticed 2 of 2,
 // OVERLAP: experts_1_down: overlap-blocks: noticed 1 of 1,
-// OVERLAP: experts_1_combine: overlap-blocks: noticed 1 of 1,
 // BARRIER: experts_1_place: drop-barrier: noticed 1 of 1,
 // BARRIER: experts_1_gate: drop-barrier: noticed 1 of 1,
 // BARRIER: experts_1_down: drop-barrier: noticed 1 of 1,

@@ -101,8 +101,10 @@ LogicalResult Binder::bind(Operation *op, const KernelFamily &family) {
   if (failed(choice))
     return failure();
   SmallVector<Attribute> key{getShape(*choice)};
-  for (const FamilyKernel &kernel : choice->kernels)
+  for (const FamilyKernel &kernel : choice->kernels) {
     key.push_back(builder.getStringAttr(kernel.entry));
+    key.push_back(builder.getDenseI64ArrayAttr(kernel.launch.grid));
+  }
   Attribute identity = builder.getArrayAttr(key);
   SmallVector<Attribute> &ones = known[family.function];
   size_t number = llvm::find(ones, identity) - ones.begin();

@@ -115,6 +115,7 @@ KernelImage tp::getHopperAttention(const AttentionShape &shape,
                   shape.keyHeads * shape.batch;
   Launch launch;
   launch.grid = {std::min(items, mostBlocks), 1, 1};
+  append("blocks", launch.grid[0]);
   launch.block = {tiles.getThreads(), 1, 1};
   launch.sharedBytes = tiles.getSharedBytes();
   if (shape.pages) {

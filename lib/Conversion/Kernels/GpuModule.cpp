@@ -40,7 +40,7 @@ LLVM::GlobalOp tp::getSharedMemory(gpu::GPUModuleOp module, Location loc) {
                                 /*alignment=*/16, /*addrSpace=*/3);
 }
 
-static void writeLaunch(Operation *kernel, const Launch &launch) {
+void tp::setLaunchAttributes(Operation *kernel, const Launch &launch) {
   Builder builder(kernel->getContext());
   kernel->setAttr(gridAttrName, builder.getDenseI64ArrayAttr(launch.grid));
   kernel->setAttr(blockAttrName, builder.getDenseI64ArrayAttr(launch.block));
@@ -78,7 +78,7 @@ LLVM::LLVMFuncOp tp::declareKernel(gpu::GPUModuleOp module, Location loc,
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
                                   llvm::to_vector(parameters));
   auto kernel = LLVM::LLVMFuncOp::create(builder, loc, name, type);
-  writeLaunch(kernel, launch);
+  setLaunchAttributes(kernel, launch);
   kernel->setAttr(
       deviceEntryAttrName,
       writeEntry(builder, entry).getDictionary(builder.getContext()));
@@ -98,7 +98,7 @@ void tp::addKernelImage(Operation *kernel, const KernelImage &image) {
 }
 
 void tp::setLaunch(gpu::GPUFuncOp kernel, const Launch &launch) {
-  writeLaunch(kernel, launch);
+  setLaunchAttributes(kernel, launch);
   // The assembler gives each thread as many registers as this leaves.
   SmallVector<int32_t> threads(launch.block.begin(), launch.block.end());
   kernel.setKnownBlockSize(threads);
@@ -160,6 +160,24 @@ SmallVector<KernelImage, 0> tp::getKernelImages(Operation *kernel) {
       images.push_back({named.getName().str(), *entry, *launch});
   }
   return images;
+}
+
+StringRef tp::getCodeName(FunctionOpInterface kernel) {
+  if (auto code = kernel->getAttrOfType<FlatSymbolRefAttr>(codeAttrName))
+    return code.getValue();
+  return kernel.getName();
+}
+
+void tp::setNumbers(Operation *kernel, ArrayRef<int64_t> numbers) {
+  if (!numbers.empty())
+    kernel->setAttr(
+        numbersAttrName,
+        Builder(kernel->getContext()).getDenseI64ArrayAttr(numbers));
+}
+
+ArrayRef<int64_t> tp::getNumbers(Operation *kernel) {
+  auto numbers = kernel->getAttrOfType<DenseI64ArrayAttr>(numbersAttrName);
+  return numbers ? numbers.asArrayRef() : ArrayRef<int64_t>();
 }
 
 SmallVector<FunctionOpInterface> tp::getDeviceKernels(gpu::GPUModuleOp module) {

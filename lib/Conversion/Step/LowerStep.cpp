@@ -335,11 +335,14 @@ void StepBuilder::storeArguments(ValueRange arguments) {
 LogicalResult StepBuilder::launch(Operation *op, StringRef kernel,
                                   ValueRange arguments) {
   int64_t id = tables.getKernel(kernel);
-  if (int64_t(arguments.size()) != tables.kernels[id].arguments)
+  const KernelEntry &entry = tables.kernels[id];
+  SmallVector<Value> all(arguments);
+  for (int64_t number : entry.numbers)
+    all.push_back(constant(number));
+  if (int64_t(all.size()) != entry.arguments)
     return op->emitOpError("passes ")
-           << arguments.size() << " arguments to a kernel of "
-           << tables.kernels[id].arguments;
-  storeArguments(arguments);
+           << all.size() << " arguments to a kernel of " << entry.arguments;
+  storeArguments(all);
   callRuntime(TPRT_SLOT_launch, {constant32(id), layer(), context});
   return success();
 }

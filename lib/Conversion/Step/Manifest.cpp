@@ -491,6 +491,8 @@ static json::Object describeKernel(const KernelEntry &entry,
   if (launches) {
     describeLaunch(entry.launch, kernel);
     kernel["arguments"] = entry.arguments;
+    if (entry.code != entry.name)
+      kernel["code"] = entry.code;
     json::Object images;
     for (const KernelImage &image : entry.images) {
       json::Object launch;

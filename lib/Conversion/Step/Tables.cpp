@@ -46,7 +46,8 @@ LogicalResult Tables::addKernel(Operation *user, StringRef name) {
     addLocation(user, kernels[found->second].locations);
     return success();
   }
-  KernelEntry entry{name.str(), {}, 0};
+  KernelEntry entry;
+  entry.name = name;
   if (traits.launchesKernels) {
     auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName);
     auto kernel = kernels ? kernels.lookupSymbol<FunctionOpInterface>(name)
@@ -59,6 +60,8 @@ LogicalResult Tables::addKernel(Operation *user, StringRef name) {
              << name << " in gpu.module @" << kernelsModuleName
              << " with tp.grid and tp.block";
     entry.launch = *launch;
+    entry.code = getCodeName(kernel);
+    entry.numbers = llvm::to_vector(getNumbers(kernel));
     entry.arguments = kernel.getNumArguments();
     entry.images = getKernelImages(kernel);
   }

@@ -31,6 +31,9 @@ struct KernelEntry {
   std::string name;
   Launch launch;         ///< on a device
   int64_t arguments = 0; ///< on a device
+  std::string code;      ///< on a device: the symbol of its code
+  /// On a device: those that a launch passes behind the call's.
+  llvm::SmallVector<int64_t> numbers = {};
   llvm::SmallVector<KernelImage, 0> images = {};
   /// The places of the program that it computes, each once.
   std::vector<std::string> locations = {};

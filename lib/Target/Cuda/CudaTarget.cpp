@@ -61,6 +61,7 @@ public:
     manager.addPass(createGenerateGpuAttention());
     manager.addPass(createGenerateGpuExperts());
     manager.addPass(createBindGpuKernels());
+    manager.addPass(createMergeGpuKernels());
   }
   void buildKernelsToLLVM(mlir::OpPassManager &manager) const override {
     buildGpuToLLVM(manager);

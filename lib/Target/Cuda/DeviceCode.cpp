@@ -203,6 +203,10 @@ static LogicalResult bindKernels(gpu::GPUModuleOp kernels, llvm::Module &module,
                                  const BitcodeKind &kind) {
   for (FunctionOpInterface kernel : getDeviceKernels(kernels)) {
     llvm::Function *function = module.getFunction(kernel.getName());
+    if (kernel->hasAttr(codeAttrName)) {
+      function->eraseFromParent();
+      continue;
+    }
     std::optional<DeviceEntry> entry = getDeviceEntry(kernel);
     std::optional<Launch> launch = getLaunch(kernel);
     if (std::optional<KernelImage> own = findImage(kernel, kind.image)) {

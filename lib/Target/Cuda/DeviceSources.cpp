@@ -126,8 +126,6 @@ static llvm::Error defineNumbers(llvm::Module &module, const DeviceEntry &entry,
     numbers.append(name, builder.getI64IntegerAttr(value));
   };
   append("launch.threads", launch.block[0] * launch.block[1] * launch.block[2]);
-  append("launch.gridX", launch.grid[0]);
-  append("launch.gridY", launch.grid[1]);
   for (llvm::Function &function : module) {
     StringRef name = function.getName();
     if (!name.starts_with("shape.") && !name.starts_with("launch."))

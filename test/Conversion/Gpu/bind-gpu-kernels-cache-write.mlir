@@ -9,7 +9,7 @@
 // CHECK: nn.cache_write {{.*}} {tp.kernel = @cache_write_0}
 // CHECK: llvm.func @cache_write_0(i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)
 // CHECK-SAME: tp.block = array<i64: 32, 1, 1>
-// CHECK-SAME: tp.device_entry = {entry = "cache_write_2_16", shape = {cells = 1024 : i64, rowBytes = 256 : i64, tokens = 16 : i64}, source = "cache_write"}
+// CHECK-SAME: tp.device_entry = {entry = "cache_write_2_16", shape = {cells = 1024 : i64, parts = 1 : i64, rowBytes = 256 : i64}, source = "cache_write"}
 // CHECK-SAME: tp.grid = array<i64: 16, 1, 1>
 // CHECK-NOT: llvm.func
 func.func @step(%k: tensor<16x2x64xbf16>, %cells: tensor<16xi32>, %keys: tensor<1024x2x64xbf16>, %values: tensor<1024x2x64xbf16>) -> (tensor<1024x2x64xbf16>, tensor<1024x2x64xbf16>) {

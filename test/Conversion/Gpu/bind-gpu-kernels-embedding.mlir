@@ -7,7 +7,7 @@
 // CHECK: nn.embedding_backward {{.*}} {tp.kernel = @embedding_backward_0, tp.then = [@embedding_backward_0_add]}
 // CHECK: llvm.func @embedding_backward_0(i64, i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)
 // CHECK-SAME: tp.block = array<i64: 256, 1, 1>
-// CHECK-SAME: entry = "embedding_copy", shape = {columns = 64 : i64, rows = 100 : i64, tokens = 16 : i64}
+// CHECK-SAME: entry = "embedding_copy", shape = {columns = 64 : i64, copyBlocks = 7 : i64, rows = 100 : i64, tokens = 16 : i64}
 // CHECK-SAME: tp.grid = array<i64: 7, 1, 1>
 // CHECK: llvm.func @embedding_backward_0_add(
 // CHECK-SAME: tp.block = array<i64: 32, 1, 1>

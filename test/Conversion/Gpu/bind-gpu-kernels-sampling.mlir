@@ -9,11 +9,11 @@
 // CHECK: nn.sample_pick {{.*}} {tp.kernel = @sample_pick_0}
 // CHECK: llvm.func @sample_records_0(i64, i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)
 // CHECK-SAME: tp.block = array<i64: 256, 1, 1>
-// CHECK-SAME: shape = {blocks = 3 : i64, columns = 131 : i64, rows = 4 : i64, vocabulary = 131 : i64}
+// CHECK-SAME: shape = {blocks = 3 : i64, columns = 131 : i64, vocabulary = 131 : i64}
 // CHECK-SAME: tp.grid = array<i64: 4, 3, 1>
 // CHECK: llvm.func @sample_pick_0(
 // CHECK-SAME: tp.block = array<i64: 256, 1, 1>
-// CHECK-SAME: shape = {blocks = 3 : i64, rows = 4 : i64}
+// CHECK-SAME: shape = {blocks = 3 : i64}
 // CHECK-SAME: tp.grid = array<i64: 4, 1, 1>
 func.func @sample(%logits: tensor<4x131xf32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %temperature: tensor<4xf32>, %top_k: tensor<4xi32>, %top_p: tensor<4xf32>, %min_p: tensor<4xf32>, %blocks: tensor<3xi32>) -> (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xf32>) {
   %0 = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>

@@ -62,18 +62,19 @@ public:
   void add(const void *pointer) {
     slots.push_back(reinterpret_cast<uintptr_t>(pointer));
   }
-  void **get() {
-    pointers.clear();
+  /// Where all are, and then `numbers`.
+  std::vector<void *> get(llvm::ArrayRef<int64_t> numbers) {
+    std::vector<void *> pointers;
     for (uint64_t &slot : slots)
       pointers.push_back(&slot);
-    return pointers.data();
+    for (const int64_t &number : numbers)
+      pointers.push_back(const_cast<int64_t *>(&number));
+    return pointers;
   }
-  size_t size() const { return slots.size(); }
 
 private:
   std::vector<std::unique_ptr<Allocation>> allocations;
   std::vector<uint64_t> slots;
-  std::vector<void *> pointers;
 };
 } // namespace
 
@@ -185,17 +186,19 @@ static Outcome launchKernel(const TpEmulator *emulator,
                             const std::string &kernel, Arguments &arguments,
                             uint64_t seed) {
   Outcome outcome;
-  int32_t expected = tpEmulatorParameterCount(
-      emulator, tpEmulatorFindKernel(emulator, kernel.c_str()));
-  if (expected != int32_t(arguments.size())) {
+  const char *code = launch.code.c_str();
+  std::vector<void *> passed = arguments.get(launch.numbers);
+  int32_t expected =
+      tpEmulatorParameterCount(emulator, tpEmulatorFindKernel(emulator, code));
+  if (expected != int32_t(passed.size())) {
     outcome.problems.push_back(
         "kernel " + kernel + " has " + std::to_string(expected) +
-        " parameters, expected " + std::to_string(arguments.size()));
+        " parameters, expected " + std::to_string(passed.size()));
     return outcome;
   }
   tpEmulatorLaunch(
-      emulator, kernel.c_str(), launch.grid, launch.block, launch.sharedBytes,
-      arguments.get(), seed,
+      emulator, code, launch.grid, launch.block, launch.sharedBytes,
+      passed.data(), seed,
       [](void *context, const char *text) {
         static_cast<Outcome *>(context)->problems.push_back(text);
       },

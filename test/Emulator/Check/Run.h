@@ -20,6 +20,8 @@ namespace tp::emulator {
 struct KernelLaunch {
   TpEmulatorDim grid{1, 1, 1}, block{1, 1, 1};
   uint32_t sharedBytes = 0;
+  std::string code;             ///< the kernel that is started
+  std::vector<int64_t> numbers; ///< its arguments behind those of the call
 };
 
 struct Outcome {

@@ -113,9 +113,11 @@ private:
   /// the same emulator: a call is made once for all kernels that it launches.
   Outcome check(const TpEmulator *emulator, StringRef kernel,
                 CheckedCalls &done, size_t &numRuns);
-  /// Of `kernel` with a fault.
+  /// Of those that run the code of `kernel`, with a fault.
   Outcome checkBroken(const TpEmulator *emulator, StringRef kernel,
                       int32_t fault);
+  /// The kernels that are to be checked and run the code of `kernel`.
+  SmallVector<StringRef> getUsers(StringRef kernel) const;
   bool breakKernel(const TpEmulator *emulator, ArrayRef<FaultPlace> places,
                    StringRef kernel, Fault fault);
   Outcome checkCall(const TpEmulator *emulator, const KernelCall &call,
@@ -201,8 +203,9 @@ static LogicalResult addSet(Program &program, gpu::GPUModuleOp kernels,
       return TpEmulatorDim{uint32_t(sizes[0]), uint32_t(sizes[1]),
                            uint32_t(sizes[2])};
     };
-    set.launches[kernel.getName()] = {dim(launch->grid), dim(launch->block),
-                                      uint32_t(launch->sharedBytes)};
+    set.launches[kernel.getName()] = {
+        dim(launch->grid), dim(launch->block), uint32_t(launch->sharedBytes),
+        tp::getCodeName(kernel).str(), tp::getNumbers(kernel).vec()};
   }
   return success();
 }
@@ -467,7 +470,19 @@ Outcome Checker::checkBroken(const TpEmulator *emulator, StringRef kernel,
   auto reset = llvm::scope_exit([] { tpEmulatorSetFault(0); });
   CheckedCalls done;
   size_t numRuns = 0;
-  return check(emulator, kernel, done, numRuns);
+  for (StringRef user : getUsers(kernel))
+    if (Outcome outcome = check(emulator, user, done, numRuns);
+        !outcome.problems.empty())
+      return outcome;
+  return {};
+}
+
+SmallVector<StringRef> Checker::getUsers(StringRef kernel) const {
+  SmallVector<StringRef> users;
+  for (StringRef other : set.kernels)
+    if (set.launches.lookup(other).code == kernel)
+      users.push_back(other);
+  return users;
 }
 
 /// Whether the fault at `place` changes anything: blocks that have no neighbour
@@ -485,12 +500,16 @@ static bool isFault(Fault fault, StringRef place, const KernelLaunch &launch) {
 bool Checker::breakKernel(const TpEmulator *emulator,
                           ArrayRef<FaultPlace> places, StringRef kernel,
                           Fault fault) {
+  SmallVector<StringRef> users = getUsers(kernel);
   size_t numMade = 0, numNoticed = 0;
   std::string first;
   std::vector<std::string> unnoticed;
   for (auto [i, place] : llvm::enumerate(places)) {
+    auto makesFault = [&](StringRef user) {
+      return isFault(fault, place.text, set.launches[user]);
+    };
     if (place.kernel != kernel || place.fault != fault ||
-        !isFault(fault, place.text, set.launches[kernel]))
+        llvm::none_of(users, makesFault))
       continue;
     int32_t number = i + 1;
     Outcome outcome = checkBroken(emulator, kernel, number);

@@ -23,7 +23,7 @@ module {
     return %0 : tensor<16x2x24xf32>
   }
   gpu.module @kernels {
-    llvm.func @write(i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) attributes {tp.block = array<i64: 32, 1, 1>, tp.device_entry = {entry = "cache_write_4_16", shape = {cells = 16 : i64, rowBytes = 192 : i64, tokens = 5 : i64}, source = "cache_write"}, tp.grid = array<i64: 5, 1, 1>, tp.images = {sm_90a = {block = array<i64: 64, 1, 1>, entry = "cache_write_4_4", grid = array<i64: 5, 2, 1>, shape = {cells = 32 : i64, rowBytes = 96 : i64, tokens = 5 : i64}, shared_bytes = 0 : i64, source = "cache_write"}}, tp.shared_bytes = 0 : i64}
+    llvm.func @write(i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) attributes {tp.block = array<i64: 32, 1, 1>, tp.device_entry = {entry = "cache_write_4_16", shape = {cells = 16 : i64, parts = 1 : i64, rowBytes = 192 : i64}, source = "cache_write"}, tp.grid = array<i64: 5, 1, 1>, tp.images = {sm_90a = {block = array<i64: 64, 1, 1>, entry = "cache_write_4_4", grid = array<i64: 5, 2, 1>, shape = {cells = 32 : i64, parts = 2 : i64, rowBytes = 96 : i64}, shared_bytes = 0 : i64, source = "cache_write"}}, tp.shared_bytes = 0 : i64}
   }
 }
 """

@@ -150,7 +150,7 @@ def BindGpuKernels : Pass<"tp-bind-gpu-kernels", "::mlir::ModuleOp"> {
       return %new : tensor<1024x2x64xbf16>
     }
     gpu.module @kernels {
-      llvm.func @cache_write_0(i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) attributes {tp.block = array<i64: 32, 1, 1>, tp.device_entry = {entry = "cache_write_2_16", shape = {cells = 1024 : i64, rowBytes = 256 : i64, tokens = 16 : i64}, source = "cache_write"}, tp.grid = array<i64: 16, 1, 1>, tp.shared_bytes = 0 : i64}
+      llvm.func @cache_write_0(i64, i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) attributes {tp.block = array<i64: 32, 1, 1>, tp.device_entry = {entry = "cache_write_2_16", shape = {cells = 1024 : i64, parts = 1 : i64, rowBytes = 256 : i64}, source = "cache_write"}, tp.grid = array<i64: 16, 1, 1>, tp.shared_bytes = 0 : i64}
     }
     ```
   }];
@@ -275,6 +275,65 @@ def MathToIntrinsics : Pass<"tp-math-to-intrinsics"> {
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
     "::mlir::vector::VectorDialect"];
+}
+
+def MergeGpuKernels : Pass<"tp-merge-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "let kernels of a device that differ in a few numbers share their code";
+  let description = [{
+    A program has a step for each power of two of tokens, and most kernels of these
+    steps differ in their grid alone, or in how many tokens there are. Such kernels
+    become one: the numbers in which they differ are its last parameters
+    (`tp.numbers`, in the order of the parameters), and each other one is left as a
+    declaration with its own launch, its own numbers and, in `tp.code`, the kernel
+    whose code it runs. Operations and calls name their kernels as before.
+
+    A number becomes a parameter only where a kernel is as fast with it: if it is
+    compared with, added to or multiplied by what is known only as the kernel runs.
+    A loop's bound and a divisor stay constants, and kernels that differ in them
+    stay apart, as do kernels with images (`tp.images`).
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @rows_0(%x: !llvm.ptr) kernel attributes {tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 1, 1, 1>, tp.shared_bytes = 0 : i64} {
+        %i = nvvm.read.ptx.sreg.tid.x : i32
+        %n = arith.constant 8 : i32
+        %is = arith.cmpi ult, %i, %n : i32
+        scf.if %is {
+          llvm.store %i, %x : i32, !llvm.ptr
+        }
+        gpu.return
+      }
+      gpu.func @rows_1(%x: !llvm.ptr) kernel attributes {tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 2, 1, 1>, tp.shared_bytes = 0 : i64} {
+        %i = nvvm.read.ptx.sreg.tid.x : i32
+        %n = arith.constant 16 : i32
+        %is = arith.cmpi ult, %i, %n : i32
+        scf.if %is {
+          llvm.store %i, %x : i32, !llvm.ptr
+        }
+        gpu.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @rows_0(%x: !llvm.ptr, %tokens: i64) kernel attributes {tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 1, 1, 1>, tp.numbers = array<i64: 8>, tp.shared_bytes = 0 : i64} {
+        %n = arith.trunci %tokens : i64 to i32
+        %i = nvvm.read.ptx.sreg.tid.x : i32
+        %is = arith.cmpi ult, %i, %n : i32
+        scf.if %is {
+          llvm.store %i, %x : i32, !llvm.ptr
+        }
+        gpu.return
+      }
+      llvm.func @rows_1(!llvm.ptr, i64) attributes {tp.block = array<i64: 32, 1, 1>, tp.code = @rows_0, tp.grid = array<i64: 2, 1, 1>, tp.numbers = array<i64: 16>, tp.shared_bytes = 0 : i64}
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"numMerged", "num-merged", "Kernels that run another one's code">];
 }
 
 #endif // TP_CONVERSION_GPU_PASSES_TD

@@ -34,6 +34,12 @@ inline constexpr llvm::StringLiteral sharedBytesAttrName = "tp.shared_bytes";
 /// On a kernel without a body: what of kernels/device it is, a dictionary of
 /// `source`, `entry` and `shape` (DeviceEntry).
 inline constexpr llvm::StringLiteral deviceEntryAttrName = "tp.device_entry";
+/// On a kernel without a body: the kernel of the module whose code it runs, a
+/// symbol. Its launch is its own.
+inline constexpr llvm::StringLiteral codeAttrName = "tp.code";
+/// On a kernel that shares its code: the last arguments that a launch passes
+/// (DenseI64Array), the numbers in which the kernels with this code differ.
+inline constexpr llvm::StringLiteral numbersAttrName = "tp.numbers";
 /// On a kernel that some architecture has a kernel of its own for: a dictionary
 /// from the image's name ("sm_90a") to one of `source`, `entry`, `shape`,
 /// `grid`, `block` and `shared_bytes`.
@@ -93,9 +99,15 @@ void addKernelImage(mlir::Operation *kernel, const KernelImage &image);
 
 /// Writes, and reads, the attributes above; nothing if one is missing or wrong.
 void setLaunch(mlir::gpu::GPUFuncOp kernel, const Launch &launch);
+void setLaunchAttributes(mlir::Operation *kernel, const Launch &launch);
 std::optional<Launch> getLaunch(mlir::Operation *kernel);
 std::optional<DeviceEntry> getDeviceEntry(mlir::Operation *kernel);
 llvm::SmallVector<KernelImage, 0> getKernelImages(mlir::Operation *kernel);
+/// The kernel whose code this one runs: itself, if it does not say otherwise.
+llvm::StringRef getCodeName(mlir::FunctionOpInterface kernel);
+/// Writes, and reads, tp.numbers: no attribute, no numbers.
+void setNumbers(mlir::Operation *kernel, llvm::ArrayRef<int64_t> numbers);
+llvm::ArrayRef<int64_t> getNumbers(mlir::Operation *kernel);
 
 /// All kernels of a module, generated and declared, in order.
 llvm::SmallVector<mlir::FunctionOpInterface>

@@ -51,6 +51,6 @@ FailureOr<FamilyChoice> tp::chooseCacheWrite(Operation *operation) {
   std::string entry = "cache_write_" + std::to_string(elementBytes) + "_" +
                       std::to_string(chunk);
   return FamilyChoice{
-      {{"tokens", tokens}, {"cells", cells}, {"rowBytes", rowBytes}},
+      {{"cells", cells}, {"rowBytes", rowBytes}, {"parts", parts}},
       {{"", "cache_write", entry, {{tokens, parts, 1}, {threads, 1, 1}}}}};
 }

@@ -45,7 +45,10 @@ FailureOr<FamilyChoice> tp::chooseEmbeddingBackward(Operation *operation) {
   std::string add =
       "embedding_add_i" + std::to_string(ids.getElementTypeBitWidth());
   return FamilyChoice{
-      {{"tokens", tokens}, {"rows", rows}, {"columns", columns}},
+      {{"tokens", tokens},
+       {"rows", rows},
+       {"columns", columns},
+       {"copyBlocks", copyBlocks}},
       {{"",
         "embedding",
         "embedding_copy",

@@ -37,8 +37,7 @@ FailureOr<FamilyChoice> tp::chooseSampleRecords(Operation *operation) {
            << op.getLogits().getType() << " and " << blocks;
   int64_t size = llvm::divideCeil(columns, blocks);
   int64_t threads = size < manyLogits ? fewThreads : manyThreads;
-  return FamilyChoice{{{"rows", rows},
-                       {"columns", columns},
+  return FamilyChoice{{{"columns", columns},
                        {"blocks", blocks},
                        {"vocabulary", int64_t(op.getVocabulary())}},
                       {{"",
@@ -55,7 +54,7 @@ FailureOr<FamilyChoice> tp::chooseSamplePick(Operation *operation) {
     return op.emitOpError("expected 1 or more rows, and 1 to ")
            << gridLimit << " records of each for a device, got "
            << op.getRecords().getType();
-  return FamilyChoice{{{"rows", rows}, {"blocks", blocks}},
+  return FamilyChoice{{{"blocks", blocks}},
                       {{"",
                         "sample_pick",
                         "sample_pick",

@@ -144,6 +144,8 @@ constexpr Row rows[] = {
     {"tp.grid", OnFunction, is<DenseI64ArrayAttr>, "three integers"},
     {"tp.block", OnFunction, is<DenseI64ArrayAttr>, "three integers"},
     {"tp.shared_bytes", OnFunction, is<IntegerAttr>, "an integer"},
+    {"tp.code", OnFunction, is<FlatSymbolRefAttr>, "the symbol of a kernel"},
+    {"tp.numbers", OnFunction, is<DenseI64ArrayAttr>, "a list of integers"},
     {"tp.device_entry", OnFunction, is<DictionaryAttr>, "a dictionary"},
     {"tp.images", OnFunction, is<DictionaryAttr>, "a dictionary"},
     {"tp.manifest", OnModule, is<StringAttr>, "a string"},
