@@ -81,7 +81,7 @@ def test_train(model, tmp_path, capfd):
     assert log(out)[:12] == lines
     # A run that fails leaves it alone.
     curve = (out / "loss.svg").read_text()
-    assert run(*command(model, out, "--steps", 20, "--order", "backwards")) == 1
+    assert run(*command(model, out, "--steps", 20, "--resume", "--optimizer", "sgd")) == 1
     assert len(log(out)) == 14 and (out / "loss.svg").read_text() == curve
     # Without steps it stays what it was, bit for bit.
     again = tmp_path / "again"
@@ -121,15 +121,15 @@ def test_evaluation(model, tmp_path, capfd):
     assert run(*words, "--resume") == 0
     assert log(out) == lines
     assert run(*words) == 1
-    assert run(*command(model, tmp_path / "none", "--patience", 2)) == 1
-    assert "--patience has no meaning without --eval" in capfd.readouterr().err
+    assert run(*command(model, tmp_path / "none", "--patience", 2)) == 2
+    assert "for --patience: has no meaning without --eval" in capfd.readouterr().err
     (tmp_path / "tiny").write_text("A")
     assert run(*command(model, tmp_path / "none", "--eval", tmp_path / "tiny")) == 1
     assert re.search(r"--eval .*tiny: \d+ tokens, fewer than the \d+ of a row",
                      capfd.readouterr().err)
     shutil.copytree(tmp_path / "out.best", tmp_path / "third.best")
     assert run(*command(model, tmp_path / "third", "--eval", model / "text")) == 1
-    assert re.search("save.*: '.*third.best' is the best checkpoint of another run; --overwrite "
+    assert re.search("--output.*: '.*third.best' is the best checkpoint of another run; --overwrite "
                      "replaces it", capfd.readouterr().err)
 
 
