@@ -154,6 +154,8 @@ class _Run:
         _check_free(args)
         self.events = _events.Events(args.tensorboard, self.log)
         config, source = _stage(args, self.small)
+        if args.init is None and not args.resume and not _has_weights(args.model):
+            _checkpoint.check_weights(args.model)
         self.seq = args.seq
         if self.seq is None:
             self.seq = min(256, _checkpoint.read_limits(args.model)["positions"])
@@ -221,7 +223,6 @@ class _Run:
         if self.args.init is None and _has_weights(self.args.model):
             return self.args.model
         if self.args.init is None and not self.args.resume:
-            _checkpoint.check_weights(self.args.model)
             _say(f"no weights in {self.args.model}: the run begins with random ones, --init 1")
         return f"init:{1 if self.args.init is None else self.args.init}"
 
@@ -344,7 +345,8 @@ def _watch(command, translate):
     with _signals.heard(_END_SIGNALS, pass_on):
         # What the handler of this process gets, the child's default gets from exec on.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=follow,
-                                   stderr=subprocess.PIPE, env=environment)
+                                   stderr=subprocess.PIPE, env=environment,
+                                   restore_signals=False)  # No reader of it is no reason to die.
         started.append(process)
         relay = threading.Thread(target=_relay, args=(process.stderr, translate), daemon=True)
         relay.start()
