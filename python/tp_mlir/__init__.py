@@ -9,13 +9,16 @@ packages are imported by themselves: `tp_mlir.text`, `tp_mlir.chat`, `tp_mlir.se
 PyTorch is imported when `export` is called.
 """
 
-from ._errors import (DeviceError, DifferenceError, InputError, NotFiniteError, ToolError,
-                      UsageError)
-from ._program import Explanation, Program, compile, load, verify
-from ._session import Session
-from ._trainer import Trainer
-from .export import Exported, export
-from .llm import LLM
+from ._starting import interrupts_told
+
+with interrupts_told():
+    from ._errors import (DeviceError, DifferenceError, InputError, NotFiniteError, ToolError,
+                          UsageError)
+    from ._program import Explanation, Program, compile, load, verify
+    from ._session import Session
+    from ._trainer import Trainer
+    from .export import Exported, export
+    from .llm import LLM
 
 __all__ = [
     "DeviceError",

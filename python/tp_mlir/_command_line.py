@@ -5,8 +5,23 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import argparse
+import contextlib
 import difflib
+import os
 import re
+import sys
+
+from . import _signals
+from ._errors import exit_code, text_of
+
+# What people know from other programs, and what it is here.
+_ELSEWHERE = {"--tp": "--mesh tp={}", "--tensor-parallel-size": "--mesh tp={}",
+              "--tensor-parallel": "--mesh tp={}", "--dp": "--mesh dp={}", "--ep": "--mesh ep={}",
+              "--max-model-len": "--context {}", "--max-num-seqs": "--rows {}",
+              "--kv-cache-dtype": "--kv-dtype {}", "--served-model-name": "--model-name {}",
+              "--learning-rate": "--lr {}", "--batch-size": "--batch {}", "--device": "--target {}",
+              "--gpu-memory-utilization": "--memory {}"}
+
 
 
 class Parser(argparse.ArgumentParser):
@@ -22,15 +37,59 @@ class Parser(argparse.ArgumentParser):
             choices = found[3].replace("'", "")
             message = f"{found[1]}: expected one of {choices}, got {found[2]}"
         if found := re.fullmatch(r"unrecognized arguments: (.*)", message):
-            message = self._unknown(found[1])
+            message = self._unknown(found[1].split())
         self.exit(2, f"{self.prog}: {message}; {self.prog} --help lists the options\n")
 
     def _unknown(self, words):
-        option = next((word.partition("=")[0] for word in words.split() if word.startswith("-")),
-                      None)
-        if option is None:
-            return f"unexpected argument: {words}"
+        at, word = next(((i, word) for i, word in enumerate(words) if word.startswith("-")),
+                        (0, None))
+        if word is None:
+            return f"unexpected argument: {' '.join(words)}"
+        option, equals, value = word.partition("=")
+        if option in _ELSEWHERE:
+            here = _ELSEWHERE[option]
+            given = value if equals else "".join(words[at + 1:at + 2])
+            if "=" in here and not given.isdigit():
+                given = "N"
+            if here.split()[0] in self._option_string_actions:
+                return f"unknown option {option}; did you mean {here.format(given).strip()}?"
         # An abbreviation matches one option at most, so that a known name is none of these.
         known = [name[2:] for name in self._option_string_actions if name.startswith("--")]
         near = difflib.get_close_matches(option.lstrip("-"), known, 1, cutoff=0.7)
         return f"unknown option {option}" + (f"; did you mean --{near[0]}?" if near else "")
+
+
+def carry_out(program, body):
+    """Returns the exit code of a program, that of `body()` or 0 for None. What goes wrong is told in
+    one line of standard error, and so is an interrupt."""
+    try:
+        code = body() or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _drop_output()  # Nobody reads any more, as behind `| head`.
+        return 1
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        print(f"{program}: {_text(error)}", file=sys.stderr)
+        return exit_code(error)
+    except KeyboardInterrupt as interrupt:
+        print(f"{program}: {_signals.describe(interrupt)}", file=sys.stderr)
+        return _signals.exit_code(interrupt)
+
+
+def _text(error):
+    """As text_of has it; an error without a file is one of standard output if that is at fault."""
+    if isinstance(error, OSError) and error.filename is None:
+        try:
+            sys.stdout.flush()
+        except OSError as same:
+            _drop_output()
+            return f"standard output: {same.strerror}"
+    return text_of(error)
+
+
+def _drop_output():
+    """What is still to be written would fail again when the interpreter ends."""
+    with open(os.devnull, "w", encoding="utf-8") as nothing, \
+            contextlib.suppress(OSError, ValueError):
+        os.dup2(nothing.fileno(), sys.stdout.fileno())

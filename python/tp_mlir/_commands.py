@@ -1,28 +1,45 @@
-"""tp-chat and tp-serve on the runtime's engine.
+"""The programs of the package, as pyproject.toml names them.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import importlib
 import sys
 
-from ._generator import open_engine
-from ._packages import needed
+from ._starting import interrupts_told
+
+
+def _of(module, name="main"):
+    """What a module of the package calls `name`."""
+    with interrupts_told():
+        return getattr(importlib.import_module(f"tp_mlir.{module}"), name)
 
 
 def chat():
-    from .chat import main
+    return _of("chat")(_of("_generator", "open_engine"))
 
-    return main(open_engine)
+
+def plan():
+    return _of("plan")()
+
+
+def quantize():
+    return _of("quantize")()
 
 
 def serve():
     try:
-        for module in ("fastapi", "uvicorn", "prometheus_client", "llguidance"):
-            needed(module, "serve")
+        with interrupts_told():
+            from ._packages import needed
+
+            for module in ("fastapi", "uvicorn", "prometheus_client", "llguidance"):
+                needed(module, "serve")
     except ImportError as error:
         print(f"tp-serve: {error}", file=sys.stderr)
         return 1
-    from .serve import main
+    return _of("serve")(_of("_generator", "open_engine"))
 
-    return main(open_engine)
+
+def train():
+    return _of("train")()

@@ -4,7 +4,11 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import contextlib
+import errno
+import os
 import re
+import tempfile
 
 
 class ToolError(RuntimeError):
@@ -50,11 +54,32 @@ def from_exit(tool, code, text):
     return kind(tool, code, text)
 
 
+@contextlib.contextmanager
+def writing(path):
+    """Within it an OSError that names no file, as one of a write does not, is one of `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # numpy counts the elements that were written instead of saying why there are no more.
+        number = error.errno or errno.ENOSPC
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
 def text_of(error):
-    """What to print of an exception: of a file that cannot be opened or written, which and why."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"'{error.filename}': {error.strerror}"
-    return str(error)
+    """What to print of an exception: of a file that cannot be opened or written, which and why;
+    of one for temporary files, how to have these elsewhere."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        # Of a copy the second one is what is written.
+        is_copy = error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename2 is not None
+        name = error.filename2 if is_copy else error.filename
+        text = error.strerror if name is None else f"'{name}': {error.strerror}"
+    is_full = any(os.strerror(number) in text for number in (errno.ENOSPC, errno.EDQUOT))
+    if is_full and "TMPDIR" not in text and os.path.join(tempfile.gettempdir(), "tp-") in text:
+        text += f"; temporary files are in {tempfile.gettempdir()}, and $TMPDIR names another folder"
+    return text
 
 
 def exit_code(error):

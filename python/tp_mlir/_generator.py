@@ -396,8 +396,8 @@ def _open_program(path, folder, backend, timeout, queue, speculate, options):
 
 def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, context=None,
                 rows=None, chunk=None, cells=None, memory=None, dtype=None, kv_dtype=None,
-                generation_config=None, quantize=None, untie=False, ignore=None, backend=None,
-                timeout=None, queue=1024, speculate=0):
+                generation_config=None, quantize=None, untie=False, ignore=None,
+                allow_padding=False, backend=None, timeout=None, queue=1024, speculate=0):
     """Compile a checkpoint folder to a program that generates, and open it.
 
     Options are tp-compile's; `backend` and `timeout` are tp-run's; `queue` is how many requests
@@ -410,7 +410,7 @@ def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, cont
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
         "chunk": chunk, "cells": cells, "memory": memory, "dtype": dtype, "kv_dtype": kv_dtype,
         "generation_config": generation_config, "quantize": quantize, "untie": untie,
-        "ignore": ignore}
+        "ignore": ignore, "allow_padding": allow_padding}
     if program is not None:
         return _open_program(program, folder, backend, timeout, queue, speculate, options)
     return _Compiled(folder, backend, timeout, queue, speculate, options)

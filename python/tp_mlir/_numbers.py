@@ -1,4 +1,4 @@
-"""Numbers on a command line, and what they may be.
+"""Values on a command line, and what they may be.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,9 @@ import argparse
 import math
 
 
-def _expected(what, least, most, above):
+def _expected(what, least, most, above, below):
+    if below is not None:
+        return f"{what} of at least {least} and below {below}"
     if most is not None:
         return f"{what} from {least} to {most}"
     if least is None:
@@ -16,16 +18,17 @@ def _expected(what, least, most, above):
     return f"{what} above {least}" if above else f"{what} of at least {least}"
 
 
-def _parser(kind, what, least, most, above):
+def _parser(kind, what, least, most, above, below=None):
     def parse(text):
         try:
             value = kind(text)
         except ValueError:
             value = math.nan
         is_below = least is not None and not (value > least if above else value >= least)
-        if not math.isfinite(value) or is_below or (most is not None and value > most):
+        is_above = (most is not None and value > most) or (below is not None and value >= below)
+        if not math.isfinite(value) or is_below or is_above:
             raise argparse.ArgumentTypeError(
-                f"expected {_expected(what, least, most, above)}, got '{text}'")
+                f"expected {_expected(what, least, most, above, below)}, got '{text}'")
         return value
 
     return parse
@@ -36,6 +39,17 @@ def integer(least=None, most=None):
     return _parser(int, "an integer", least, most, False)
 
 
-def number(least=None, most=None, above=False):
-    """The same of any finite number; with `above`, larger than `least`."""
-    return _parser(float, "a number", least, most, above)
+def number(least=None, most=None, above=False, below=None):
+    """The same of any finite number; with `above`, larger than `least`; `below` excludes itself."""
+    return _parser(float, "a number", least, most, above, below)
+
+
+def word(*words):
+    """The type of an option that is one of a few words."""
+    def parse(text):
+        if text not in words:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(words[:-1])} or {words[-1]}, "
+                                             f"got '{text}'")
+        return text
+
+    return parse

@@ -50,6 +50,32 @@ def sigterm_raises(*more):
         yield
 
 
+@contextlib.contextmanager
+def doing(words, left="nothing was left behind"):
+    """Within it an interrupt is told as one of `words`, such as "compiling".
+
+    Args:
+        left: what the interrupt leaves, or a function that says so once it has come.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if not hasattr(interrupt, "doing"):
+            interrupt.doing = words
+            interrupt.left = left() if callable(left) else left
+        raise
+
+
+def describe(interrupt):
+    """What was interrupted, and what is left of it."""
+    how = "interrupted"
+    if (number := getattr(interrupt, "number", signal.SIGINT)) != signal.SIGINT:
+        how = f"ended by {signal.Signals(number).name}"
+    words = getattr(interrupt, "doing", None)
+    left = getattr(interrupt, "left", "nothing was left behind")
+    return f"{how}{f' while {words}' if words else ''}; {left}"
+
+
 def exit_code(interrupt):
     """As a shell has it of a program that the signal ended."""
     return 128 + getattr(interrupt, "number", signal.SIGINT)

@@ -11,9 +11,9 @@ import sys
 from dataclasses import replace
 
 from . import _command_line, _engine_options, _signals, _version, engine
-from ._errors import exit_code, text_of
+from ._errors import exit_code
 from ._numbers import integer, number
-from .text import StreamDecoder, TemplateError, TextError, Tokenizer
+from .text import NO_TEMPLATE, StreamDecoder, TemplateError, TextError, Tokenizer
 
 HELP = """\
   /help         this
@@ -115,11 +115,22 @@ class Terminal:
 
     Args:
         read: the next line, or EOFError; may raise KeyboardInterrupt.
-        out: a text stream.
+        out: a text stream, for answers.
+        told: another one, for what is wrong; default standard error.
+
+    Attributes:
+        code: exit code of the first thing that was wrong, or 0: what a program ends with that
+            nobody has watched.
     """
 
-    def __init__(self, conversation, read, out=sys.stdout):
+    def __init__(self, conversation, read, out=sys.stdout, told=None):
         self._conversation, self._read, self._out = conversation, read, out
+        self._told, self.code = told, 0
+
+    def _refuse(self, text, code=1):
+        self._out.flush()
+        print(f"tp-chat: {text}", file=self._told or sys.stderr, flush=True)
+        self.code = self.code or code
 
     def _say(self, text):
         self._out.write(text)
@@ -155,20 +166,20 @@ class Terminal:
         elif name == "/again":
             question = conversation.again()
             if question is None:
-                self._say("nothing was asked yet\n")
+                self._refuse("/again: nothing was asked yet")
             conversation.draw_again()
             return question
         elif name == "/temperature":
             self._set_temperature(argument.strip())
         else:
-            self._say(f"no command {name}; /help lists them\n")
+            self._refuse(f"no command {name}; /help lists them")
         return None
 
     def _set_temperature(self, text):
         try:
             self._conversation.temperature = number(0)(text)
         except argparse.ArgumentTypeError as error:
-            self._say(f"/temperature: {error}\n")
+            self._refuse(f"/temperature: {error}")
 
     def _answer(self, question):
         try:
@@ -180,7 +191,7 @@ class Terminal:
         except KeyboardInterrupt:
             self._say("\n(stopped)\n")
         except (engine.EngineError, TemplateError, TextError) as error:
-            self._say(f"tp-chat: {error}\n")
+            self._refuse(error, exit_code(error))
         if self._conversation.dropped:
             self._say(f"({self._conversation.dropped} old messages dropped)\n")
 
@@ -210,27 +221,29 @@ def main(open_engine, arguments=None):
     parser.add_argument("--top-p", type=number(0, 1), help="default: the model's, or 1")
     parser.add_argument("--seed", type=integer(), default=0, help="default: %(default)s")
     args = parser.parse_args(arguments)
-    try:
-        options = _engine_options.given(args)
+    return _command_line.carry_out("tp-chat", lambda: _carry_out(open_engine, args))
+
+
+def _carry_out(open_engine, args):
+    options = _engine_options.given(args)
+    with _signals.doing("opening the model"), _signals.sigterm_raises():
         tokenizer = Tokenizer(args.model, options.get("generation_config"))
         for note in tokenizer.notes:
             print(f"tp-chat: {note}", file=sys.stderr)
+        if tokenizer.template is None:
+            raise TemplateError(NO_TEMPLATE)
         if "program" not in options:  # Its cache is as large as the rows of one conversation.
             options.setdefault("rows", 1)
-        with _signals.sigterm_raises():
-            model = open_engine(args.model, **options)
-        _engine_options.say_notes("tp-chat", model)
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"tp-chat: {text_of(error)}", file=sys.stderr)
-        return exit_code(error)
-    except KeyboardInterrupt as interrupt:
-        return _signals.exit_code(interrupt)
+        model = open_engine(args.model, **options)
+    _engine_options.say_notes("tp-chat", model)
     with contextlib.closing(model):
         conversation = Conversation(model, tokenizer, engine.Params(
             temperature=args.temperature, top_p=args.top_p, seed=args.seed))
         conversation.system = args.system
-        if sys.stdin.isatty():
+        is_watched = sys.stdin.isatty()
+        if is_watched:
             print(f"{pathlib.Path(args.model).resolve().name} on {options.get('mesh', 'tp=1')}, up to "
                   f"{model.context:,} tokens; /help lists commands")
-        Terminal(conversation, _reader()).run()
-    return exit_code(model.failure)
+        terminal = Terminal(conversation, _reader())
+        terminal.run()
+    return exit_code(model.failure) or (0 if is_watched else terminal.code)

@@ -13,18 +13,20 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 import numpy
 
 from . import (_checkpoint, _command_line, _curve, _events, _program, _signals, _tools,
-               _version)
-from ._errors import InputError, UsageError, exit_code, from_exit, text_of
-from ._numbers import integer, number
+               _train_options)
+from ._errors import InputError, UsageError, from_exit, writing
+from ._train_options import COMPILED, RUN
 from .text import Tokenizer, copy_sources
 
 _MODEL_FILES = ("config.json", "generation_config.json")
@@ -32,78 +34,13 @@ _MODEL_FILES = ("config.json", "generation_config.json")
 _END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 # About so many characters of a text are tokenised at once.
 _PIECE = 1 << 20
-# Options that go on as they are, with their help.
-_COMPILED = {
-    "mesh": (str, "ranks, such as tp=2 or dp=2,tp=2"),
-    "plan": (str, "how the model is cut: megatron, megatron-sp, ... or a file"),
-    "allow_padding": (None, "cut heads even where more than half of them would be padding"),
-    "dtype": (str, "type of the weights in memory: f32 or bf16"),
-    "recompute": (str, "what is computed again rather than kept: none, selective or full"),
-    "ignore": (str, "tensors that the checkpoint is read without: NAME,..."),
-    "shard_optimizer": (str, "the mesh axis, dp as a rule, over whose ranks the optimizer's states "
-                        "are divided"),
-    "dropout": (str, "what of the config's dropout there is: off, on or residual"),
-}
-_RUN = {
-    "accumulate": (integer(1), "batches of a step"),
-    "weight_decay": (number(), "of all weights but vectors"),
-    "betas": (str, "of adamw, such as 0.9,0.95"),
-    "eps": (number(), "of adamw"),
-    "momentum": (number(), "of sgd; 0 for none"),
-    "order": (str, "of the rows of tokens: shuffle or sequential"),
-    "seed": (integer(), "of that order and of dropout"),
-    "save_every": (integer(1), "write a checkpoint after every so many steps too"),
-    "keep": (integer(1), "checkpoints that are kept: the last in OUT, those before it in OUT.step-N "
-             "(default: 2)"),
-    "eval_every": (integer(1), "tell the loss of the --eval texts after every so many steps, and at the "
-                   "end"),
-    "patience": (integer(1), "end after so many of these in a row that are no better than the best"),
-    "max_skips": (integer(), "steps in a row that may be skipped as their loss or gradient norm is not "
-                  "finite (default: 10)"),
-    "backend": (str, "what the ranks are: threads, processes or mpi"),
-}
-
-
-def _parser():
-    parser = _command_line.Parser(
-        prog="tp-train", description="Train a model on text.",
-        epilog="Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end the run and save it; --resume goes on. A "
-        "second one ends it at once.")
-    _version.add(parser)
-    parser.add_argument("model", metavar="DIR", type=pathlib.Path,
-                        help="checkpoint folder; config.json alone begins with random weights")
-    parser.add_argument("texts", metavar="TEXT", type=pathlib.Path, nargs="+",
-                        help="files of UTF-8 text")
-    parser.add_argument("--eval", metavar="TEXT", type=pathlib.Path, nargs="+", default=[],
-                        help="other texts, whose loss is told and never trained on; OUT.best is the "
-                             "checkpoint where it was the least")
-    parser.add_argument("--tensorboard", metavar="LOGDIR", type=pathlib.Path,
-                        help="also write the log as event files of TensorBoard, as the run goes")
-    parser.add_argument("-o", "--output", metavar="OUT", type=pathlib.Path, required=True,
-                        help="folder for the checkpoint, with train.jsonl and loss.svg")
-    parser.add_argument("--tokenizer", metavar="PATH", type=pathlib.Path,
-                        help="folder with tokenizer.json, or such a file (default: DIR)")
-    parser.add_argument("--init", metavar="SEED", type=integer(),
-                        help="begin with random weights, whatever DIR has")
-    parser.add_argument("--untie", action="store_true",
-                        help="train a head of its own, whatever config.json says")
-    there = parser.add_mutually_exclusive_group()
-    there.add_argument("--resume", action="store_true", help="go on with the run in OUT")
-    there.add_argument("--overwrite", action="store_true", help="replace the run in OUT")
-    parser.add_argument("--optimizer", choices=("adamw", "sgd"), default="adamw",
-                        help="default: %(default)s")
-    parser.add_argument("--batch", type=integer(1), default=4, help="rows of a batch (default: 4)")
-    parser.add_argument("--seq", type=integer(1), help="tokens of a row (default: 256, or the model's "
-                        "most)")
-    parser.add_argument("--clip", type=number(0), default=1.0,
-                        help="the most that the gradient's norm may be; 0: any (default: 1)")
-    parser.add_argument("--steps", type=integer(0), help="default: as many as read the texts once")
-    parser.add_argument("--lr", type=number(0, above=True), default=3e-4, help="default: %(default)s")
-    parser.add_argument("--schedule", help="constant, cosine or linear, and :warmup=STEPS,min=RATE"
-                        " (default: cosine with a twentieth of the steps and of the rate)")
-    for name, (kind, about) in (_COMPILED | _RUN).items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=about)
-    return parser
+# Processes that a lost rank has left may hold the other end for longer.
+_RELAY_SECONDS = 5
+# Options of tp-run, as patterns, and what says the same to tp-train.
+_OWN_WORDS = (
+    ("begin with --weights '([^']*)'", r"give '\1' as DIR, and another -o"),
+    (r"--weights DIR", "DIR"), (r"--weights\b", "DIR"),
+    (r"--resume '[^']*'", "--resume"), (r"--save\b(?!-)", "--output"), (r"--train\b", "TEXT"))
 
 
 def _say(words):
@@ -122,6 +59,12 @@ def _check_free(args):
     if out.exists() and not out.is_dir():
         raise UsageError("tp-train", 2, f"for --output: expected the name of a folder, and '{out}' is "
                          "a file")
+    place = out if out.is_dir() else out.absolute().parent
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=".tp-train-", dir=place))
+    except OSError as error:
+        raise InputError("tp-train", 1, f"for --output: cannot write in '{place}': "
+                         f"{error.strerror}") from error
     kept = sorted(glob.glob(f"{glob.escape(str(out))}.step-*/trainer.json"))
     found = next((pathlib.Path(path) for path in (out / "trainer.json", *kept)
                   if os.path.isfile(path)), None)
@@ -211,6 +154,8 @@ class _Run:
         _check_free(args)
         self.events = _events.Events(args.tensorboard, self.log)
         config, source = _stage(args, self.small)
+        if args.init is None and not args.resume and not _has_weights(args.model):
+            _checkpoint.check_weights(args.model)
         self.seq = args.seq
         if self.seq is None:
             self.seq = min(256, _checkpoint.read_limits(args.model)["positions"])
@@ -218,7 +163,17 @@ class _Run:
         tokenizer = self._tokenizer(source)
         for note in tokenizer.notes:
             _say(note)
+        for path in (*args.texts, *args.eval):
+            path.open("rb").close()  # What cannot be read is said before what takes long.
+        with _signals.doing("compiling"):
+            self.program = self.compile()
         _say(_says_around(tokenizer))
+        with _signals.doing("tokenising"):
+            self._tokenise(tokenizer, config, accumulate)
+
+    def _tokenise(self, tokenizer, config, accumulate):
+        """The files of ids, and how many steps there are."""
+        args, folder = self.args, self.folder
         tokens = tokenise(tokenizer, args.texts)
         names = ", ".join(map(str, args.texts))
         self.rows = len(tokens) // (self.seq + 1)
@@ -230,13 +185,17 @@ class _Run:
             raise ValueError(f"the tokenizer has id {last} ({tokenizer.token(last)!r}), and the "
                              f"model's vocabulary ends before {config['vocab_size']}: expected the "
                              "tokenizer that belongs to the model")
-        numpy.save(folder / "tokens.npy", tokens[:self.rows * (self.seq + 1)])
+        self._write(folder / "tokens.npy", tokens[:self.rows * (self.seq + 1)])
         self.evaluated = self._stage_evaluation(tokenizer)
         a_step = args.batch * accumulate
         self.steps = math.ceil(self.rows / a_step) if args.steps is None else args.steps
         self.name = f"{args.model.resolve().name} on {', '.join(path.name for path in args.texts)}"
         _say(f"{len(tokens)} tokens, {_count(self.rows, 'row')} of {self.seq}; "
              f"{_count(self.steps, 'step')} of {a_step * self.seq} tokens")
+
+    def _write(self, path, tokens):
+        with writing(path):
+            numpy.save(path, tokens)
 
     def _tokenizer(self, source):
         """The tokenizer; what is wrong with a copy of its file is said of the file that was given."""
@@ -249,9 +208,6 @@ class _Run:
     def _stage_evaluation(self, tokenizer):
         """The file of ids that are not trained on; None without --eval."""
         if not self.args.eval:
-            for name in ("eval_every", "patience"):
-                if getattr(self.args, name) is not None:
-                    raise ValueError(f"--{name.replace('_', '-')} has no meaning without --eval")
             return None
         tokens = tokenise(tokenizer, self.args.eval)
         rows = len(tokens) // (self.seq + 1)
@@ -259,7 +215,7 @@ class _Run:
             raise ValueError(f"--eval {', '.join(map(str, self.args.eval))}: {len(tokens)} tokens, "
                              f"fewer than the {self.seq + 1} of a row")
         path = self.folder / "evaluated.npy"
-        numpy.save(path, tokens[:rows * (self.seq + 1)])
+        self._write(path, tokens[:rows * (self.seq + 1)])
         _say(f"--eval: {len(tokens)} tokens, {_count(rows, 'row')} of {self.seq}")
         return path
 
@@ -267,7 +223,6 @@ class _Run:
         if self.args.init is None and _has_weights(self.args.model):
             return self.args.model
         if self.args.init is None and not self.args.resume:
-            _checkpoint.check_weights(self.args.model)
             _say(f"no weights in {self.args.model}: the run begins with random ones, --init 1")
         return f"init:{1 if self.args.init is None else self.args.init}"
 
@@ -277,12 +232,12 @@ class _Run:
             args.model, self.folder / "train.tpa", train=args.optimizer, batch=args.batch,
             seq=self.seq, clip=args.clip or None, momentum=bool(args.momentum),
             untie=args.untie,
-            **{name: getattr(args, name) for name in _COMPILED})
+            **{name: getattr(args, name) for name in COMPILED})
 
     def command(self, program):
         args = self.args
         schedule = args.schedule or f"cosine:warmup={self.steps // 20},min={args.lr / 20:g}"
-        given = {name: getattr(args, name) for name in _RUN}
+        given = {name: getattr(args, name) for name in RUN}
         # A program without momentum does not know the word.
         given["momentum"] = given["momentum"] or None
         return [_tools.find("tp-run"), program.path, "--weights", self.weights(),
@@ -299,15 +254,32 @@ class _Run:
         return self.args.output / "train.jsonl"
 
     def carry_out(self):
-        program = self.compile()
         before = self._logged()
-        with self.events:
-            code = _watch([str(word) for word in self.command(program)])
+        with self.events, _signals.doing("training", self._left):
+            code = _watch([str(word) for word in self.command(self.program)], self.as_given)
         if self._logged() != before:
             self.draw()
         if code != 0:
             # It has said why.
             raise from_exit("tp-run", code, f"the run has failed: tp-run ended with code {code}")
+
+    def _left(self):
+        """What an interrupt leaves, which came before the run could be saved, or twice."""
+        if (self.args.output / "trainer.json").is_file():
+            return f"{self.args.output} has the last checkpoint"
+        return "nothing was saved"
+
+    def as_given(self, text):
+        """A message of tp-run in the words of our own command line: its files are those that the
+        texts have become, and some of its options have other names here."""
+        args = self.args
+        for path, given in ((self.folder / "tokens.npy", args.texts),
+                            (self.folder / "evaluated.npy", args.eval),
+                            (self.small, [args.model]), (self.program.path, [args.model])):
+            text = text.replace(str(path), ", ".join(map(str, given)))
+        for pattern, words in _OWN_WORDS:
+            text = re.sub(pattern, words, text)
+        return text
 
     def _logged(self):
         """The log as it is now; none before the first checkpoint."""
@@ -345,7 +317,14 @@ def _parse(text):
     return line if isinstance(line, dict) else {}
 
 
-def _watch(command):
+def _relay(stream, translate):
+    """Passes on what tp-run says, translated; a message is written at once, and so read at once."""
+    for piece in iter(lambda: os.read(stream.fileno(), 1 << 16), b""):
+        sys.stderr.write(translate(piece.decode("utf-8", "replace")))
+        sys.stderr.flush()
+
+
+def _watch(command, translate):
     """The exit code of tp-run. Signals that end a run are passed on to it, and it ends by itself;
     it is told to end if this process is killed."""
     came, started = [], []
@@ -356,6 +335,7 @@ def _watch(command):
             process.send_signal(number)
 
     libc, parent = ctypes.CDLL(None), os.getpid()
+    environment = {**os.environ, "TPRT_TERMINAL": "1"} if sys.stderr.isatty() else None
 
     def follow():
         libc.prctl(1, int(signal.SIGTERM), 0, 0, 0)  # PR_SET_PDEATHSIG
@@ -364,11 +344,16 @@ def _watch(command):
 
     with _signals.heard(_END_SIGNALS, pass_on):
         # What the handler of this process gets, the child's default gets from exec on.
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=follow)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=follow,
+                                   stderr=subprocess.PIPE, env=environment,
+                                   restore_signals=False)  # No reader of it is no reason to die.
         started.append(process)
+        relay = threading.Thread(target=_relay, args=(process.stderr, translate), daemon=True)
+        relay.start()
         for number in came:
             process.send_signal(number)
         code = process.wait()
+        relay.join(_RELAY_SECONDS)
     if code < 0 and -code in came:
         # There was nothing to save yet, or it came twice.
         raise _signals.Terminated(-code)
@@ -376,15 +361,14 @@ def _watch(command):
 
 
 def main(arguments=None):
-    args = _parser().parse_args(arguments)
-    try:
+    args = _train_options.parser().parse_args(arguments)
+
+    def body():
+        _train_options.check(args)
         # The folder and what was started do not stay behind.
-        with _signals.sigterm_raises(signal.SIGHUP, signal.SIGUSR1), \
+        with _signals.doing("starting"), \
+                _signals.sigterm_raises(signal.SIGHUP, signal.SIGUSR1), \
                 tempfile.TemporaryDirectory(prefix="tp-train-") as folder:
             _Run(args, pathlib.Path(folder)).carry_out()
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"tp-train: {text_of(error)}", file=sys.stderr)
-        return exit_code(error)
-    except KeyboardInterrupt as interrupt:
-        return _signals.exit_code(interrupt)
-    return 0
+
+    return _command_line.carry_out("tp-train", body)

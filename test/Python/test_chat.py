@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import fcntl
 import io
+import json
 import os
 import pathlib
 import pty
@@ -48,7 +49,7 @@ def talk(model, *lines):
         raise line
 
     conversation = chat.Conversation(model, TOKENIZER)
-    chat.Terminal(conversation, read, out).run()
+    chat.Terminal(conversation, read, out, told=out).run()
     return out.getvalue(), conversation
 
 
@@ -76,13 +77,13 @@ def test_defaults_of_the_checkpoint(echo):
 def test_commands(echo):
     printed, conversation = talk(echo, "/help", "/nothing x", "/again", "/system Be  brief.", "a",
                                  "/again", KeyboardInterrupt())
-    assert printed == (chat.HELP + "no command /nothing; /help lists them\n"
-                       "nothing was asked yet\n" + "\nBe  brief.\n" * 2
+    assert printed == (chat.HELP + "tp-chat: no command /nothing; /help lists them\n"
+                       "tp-chat: /again: nothing was asked yet\n" + "\nBe  brief.\n" * 2
                        + "\n(Ctrl-D or /quit ends)\n")
     assert [message["content"] for message in conversation.messages] == ["a", "\nBe  brief."]
     assert talk(echo, "a", "/new")[1].messages == []
     printed, conversation = talk(echo, "/temperature x", "/temperature 0.5", "a", "/again")
-    assert printed.startswith("/temperature: expected a number of at least 0, got 'x'\n")
+    assert printed.startswith("tp-chat: /temperature: expected a number of at least 0, got 'x'\n")
     assert conversation.temperature == 0.5 and echo.params[-1].temperature == 0.5
     # Another draw.
     assert echo.params[-1].seed != echo.params[-2].seed
@@ -190,16 +191,38 @@ def test_interrupt():
 def test_lines_from_a_file():
     done = subprocess.run(command("echo"), input="Grüß\n/nothing\n", capture_output=True,
                           text=True, timeout=60)
-    assert done.returncode == 0
-    assert done.stdout == "\nGrüß\nno command /nothing; /help lists them\n"
+    # Nobody has watched: what was wrong is told by the exit code.
+    assert done.returncode == 1
+    assert done.stdout == "\nGrüß\n"
+    assert done.stderr == "tp-chat: no command /nothing; /help lists them\n"
 
 
 def test_bytes_that_are_no_text():
     done = subprocess.run(command("echo"), input=b"a \xff\nb\n", capture_output=True, timeout=60,
                           env={**os.environ, "PYTHONUTF8": "1"})
-    assert (done.returncode, done.stderr) == (0, b"")
     told = "expected a text, got half of a character or bytes that are no UTF-8 in it"
-    assert done.stdout.decode() == f"tp-chat: {told}\n\nb\n"
+    assert (done.returncode, done.stderr.decode()) == (1, f"tp-chat: {told}\n")
+    assert done.stdout.decode() == "\nb\n"
+
+
+def test_failures(echo, tmp_path, monkeypatch, capsys):
+    """An answer that fails is an error of lines that come from a file, of the code that it has."""
+    monkeypatch.setattr(echo, "submit", lambda *unused: (_ for _ in ()).throw(
+        engine.EngineError("the logits of position 3 are not numbers")))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a\n/quit\n"))
+    assert chat.main(lambda folder, **options: echo, [str(MODEL)]) == 1
+    assert capsys.readouterr().err == "tp-chat: the logits of position 3 are not numbers\n"
+    # A checkpoint that no conversation can be had with is not opened.
+    for path in MODEL.glob("*.json"):
+        (tmp_path / path.name).write_text(path.read_text())
+    config = json.loads((MODEL / "tokenizer_config.json").read_text())
+    del config["chat_template"]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    assert chat.main(None, [str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        "tp-chat: the checkpoint has no chat template, in tokenizer_config.json or "
+        "chat_template.jinja: expected one, or a prompt that is no conversation (LLM.generate, "
+        "/v1/completions of tp-serve)\n")
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -210,7 +233,9 @@ def test_interrupt_while_it_opens(number, code, tmp_path, capsys):
             time.sleep(20)
 
     assert chat.main(opening, [str(MODEL)]) == code
-    assert capsys.readouterr().err == ""
+    how = {130: "interrupted", 143: "ended by SIGTERM"}[code]
+    assert capsys.readouterr().err == (
+        f"tp-chat: {how} while opening the model; nothing was left behind\n")
     assert not list(tmp_path.iterdir()) and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 

@@ -6,10 +6,15 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 The decoders here share nothing with the encoders: they go element by element.
 """
 
+import errno
+import io
 import json
 import math
+import os
 import pathlib
+import re
 import shutil
+import signal
 
 import numpy
 import pytest
@@ -251,12 +256,8 @@ def test_refusals(tmp_path, capsys):
     refused(capsys, f"{tmp_path / 'other'} is not replaced: it has no config.json, so it is no "
             "checkpoint", folder, "--format", "int8", "-o", tmp_path / "other", "--overwrite")
     for values, format, message in (
-            (numpy.ones((4, 130), numpy.float32), "int4-g128",
-             " has 130 inputs: expected inputs in multiples of 128, the size of a group; --ignore "
-             "'model.layers.0.mlp.up_proj' leaves it as it is, and int8 and the fp8 formats take "
-             "any"),
             (numpy.full((4, 32), numpy.nan, numpy.float32), "mxfp4",
-             ": expected finite weights, got NaN or infinity in rows 0 to 3"),
+             ": expected finite weights, got nan at [0, 0]"),
             (numpy.ones((4, 32), numpy.int32), "int8", ": expected f32, f16 or bf16, got I32"),
             (numpy.ones((0, 32), numpy.float32), "int8", ": expected elements, got shape [0, 32]")):
         save_file({name: values}, weights)
@@ -266,6 +267,56 @@ def test_refusals(tmp_path, capsys):
     refused(capsys, f"{folder}: no weights [outputs, inputs] of layers that int8 could stand for",
             folder, "--format", "int8", "-o", out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "in", "other"]
+
+
+def test_unfit_weights(tmp_path, capsys):
+    """All of them are named, those of all layers together, with what would do."""
+    folder, out = checkpoint(tmp_path / "in"), tmp_path / "out"
+    wide, odd = numpy.ones((4, 160), numpy.float32), numpy.ones((4, 96), numpy.float32)
+    tensors = {f"model.layers.{i}.{name}.weight": value for i in range(3)
+               for name, value in (("mlp.down_proj", wide), ("self_attn.o_proj", odd),
+                                   ("mlp.up_proj", numpy.ones((4, 256), numpy.float32)))}
+    save_file({**tensors, "model.layers.3.self_attn.o_proj.weight": wide},
+              folder / "model.safetensors")
+    unfit = "--ignore 'model.layers.*.mlp.down_proj' --ignore 'model.layers.*.self_attn.o_proj'"
+    refused(capsys, f"{folder}: int4-g128 does not fit 7 of 10 weights, "
+            "'model.layers.*.mlp.down_proj' (3, of 160 inputs), 'model.layers.*.self_attn.o_proj' "
+            "(4, of 96 and 160 inputs): expected inputs in multiples of 128, the size of a group; "
+            "--format int4-g32, int8, fp8-block, fp8-channel or mxfp4 fits all of these; "
+            f"{unfit} leaves them as they are", folder, "--format", "int4-g128", "-o", out)
+    # What it advises does it.
+    assert run(folder, "--format", "int4-g128", "-o", out, *unfit.replace("'", "").split()) == 0
+    assert run(folder, "--format", "int4-g32", "-o", out, "--overwrite") == 0
+
+
+def test_full_disk(tmp_path, capsys, monkeypatch):
+    """Before it begins where that can be known; else with the file, and nothing is left."""
+    folder, out = checkpoint(tmp_path / "in"), tmp_path / "new" / "out"
+    there = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: there._replace(free=2048))
+    assert run(folder, "--format", "int8", "-o", out) == 1
+    assert re.fullmatch(f"tp-quantize: {tmp_path}: 2.0 KiB are free there, and the weights in int8 "
+                        "take [0-9.]+ [KM]iB\n", capsys.readouterr().err)
+    monkeypatch.undo()
+
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(_files, "open", lambda path, mode: Full() if mode == "wb" else
+                        open(path, mode), raising=False)
+    refused(capsys, f"'{tmp_path / 'new' / 'out.partial' / 'model.safetensors'}': No space left on "
+            "device", folder, "--format", "int8", "-o", out)
+    assert not (tmp_path / "new").exists()
+
+
+def test_interrupt(tmp_path, capsys, monkeypatch):
+    folder, out = checkpoint(tmp_path / "in"), tmp_path / "out"
+    monkeypatch.setattr(quantize.Reader, "rows", lambda *unused: signal.raise_signal(signal.SIGINT))
+    assert run(folder, "--format", "int8", "-o", out) == 130
+    assert capsys.readouterr().err == (
+        "tp-quantize: interrupted while quantising; nothing was left behind\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 
 
 def test_broken_files(tmp_path, capsys):

@@ -95,6 +95,9 @@ def test_json_object(server):
     ({"type": "foo"}, "response_format: the schema is not supported: Invalid type: foo"),
     ({"type": "array", "uniqueItems": True},
      'response_format: the schema is not supported: Unimplemented keys: ["uniqueItems"]'),
+    ({"type": "object", "properties": {"a": {"type": "integer", "minimumm": 3}}},
+     "response_format: the schema is not supported: unknown keyword 'minimumm' in properties.a; did "
+     "you mean 'minimum'?"),
     ({"$ref": "#/nowhere"}, "response_format: the schema is not supported: Pointer '/nowhere' does "
      "not exist"),
     ({"type": "string", "pattern": "(?=a)"}, None), ({"properties": 5}, None),
@@ -180,6 +183,30 @@ def test_broken_schemas_of_tools(server, tools):
     with pytest.raises(openai.BadRequestError) as error:
         ask(server, tools=[broken], tool_choice="required")
     assert (error.value.param, error.value.code) == ("tools", "invalid_function_parameters")
+
+
+def test_keywords():
+    """Each is one of JSON Schema's, wherever a schema is; names of properties are no keywords."""
+    def refused(schema):
+        with pytest.raises(text.GrammarError) as error:
+            text.json_grammar(schema)
+        return str(error.value)
+
+    odd = {"odd": 1}
+    for schema, place in ((odd, ""), ({"items": odd}, " in items"), ({"items": [{}, odd]}, " in items[1]"),
+                          ({"anyOf": [{}, {"not": odd}]}, " in anyOf[1].not"),
+                          ({"$defs": {"x": {"prefixItems": [odd]}}}, " in $defs.x.prefixItems[0]"),
+                          ({"additionalProperties": odd}, " in additionalProperties")):
+        assert refused(schema) == f"unknown keyword 'odd'{place}"
+    assert refused({"type": "string", "nullable": True}) == (
+        "unknown keyword 'nullable': expected a type of [\"string\", \"null\"], say")
+    assert refused({"additionalItems": False}) == (
+        "additionalItems has no meaning unless items is a list")
+    with pytest.raises(text.GrammarError, match="parameters of 'f': unknown keyword 'odd'"):
+        text.calls_grammar(text.find_format(None, "hermes"), {"f": odd}, {})
+    for schema in (True, {"properties": {"odd": {"default": odd, "enum": [odd]}}, "x-odd": 1,
+                          "items": [{}], "additionalItems": False, "title": "odd"}):
+        text.json_grammar(schema)
 
 
 def test_degrees_agree(llm):

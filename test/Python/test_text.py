@@ -206,8 +206,10 @@ def test_broken_files(tmp_path):
     (tmp_path / "tokenizer_config.json").write_text("{}")
     with pytest.raises(text.TemplateError) as error:
         text.Tokenizer(tmp_path).encode_chat([])
-    assert str(error.value) == ("the checkpoint has no chat template, in tokenizer_config.json or "
-                                "chat_template.jinja; give it a prompt instead")
+    assert str(error.value) == text.NO_TEMPLATE == (
+        "the checkpoint has no chat template, in tokenizer_config.json or chat_template.jinja: "
+        "expected one, or a prompt that is no conversation (LLM.generate, /v1/completions of "
+        "tp-serve)")
 
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n"

@@ -81,7 +81,7 @@ def test_train(model, tmp_path, capfd):
     assert log(out)[:12] == lines
     # A run that fails leaves it alone.
     curve = (out / "loss.svg").read_text()
-    assert run(*command(model, out, "--steps", 20, "--order", "backwards")) == 1
+    assert run(*command(model, out, "--steps", 20, "--resume", "--optimizer", "sgd")) == 1
     assert len(log(out)) == 14 and (out / "loss.svg").read_text() == curve
     # Without steps it stays what it was, bit for bit.
     again = tmp_path / "again"
@@ -121,15 +121,15 @@ def test_evaluation(model, tmp_path, capfd):
     assert run(*words, "--resume") == 0
     assert log(out) == lines
     assert run(*words) == 1
-    assert run(*command(model, tmp_path / "none", "--patience", 2)) == 1
-    assert "--patience has no meaning without --eval" in capfd.readouterr().err
+    assert run(*command(model, tmp_path / "none", "--patience", 2)) == 2
+    assert "for --patience: has no meaning without --eval" in capfd.readouterr().err
     (tmp_path / "tiny").write_text("A")
     assert run(*command(model, tmp_path / "none", "--eval", tmp_path / "tiny")) == 1
     assert re.search(r"--eval .*tiny: \d+ tokens, fewer than the \d+ of a row",
                      capfd.readouterr().err)
     shutil.copytree(tmp_path / "out.best", tmp_path / "third.best")
     assert run(*command(model, tmp_path / "third", "--eval", model / "text")) == 1
-    assert re.search("save.*: '.*third.best' is the best checkpoint of another run; --overwrite "
+    assert re.search("--output.*: '.*third.best' is the best checkpoint of another run; --overwrite "
                      "replaces it", capfd.readouterr().err)
 
 
@@ -263,8 +263,11 @@ def test_told_before_the_run(model, tmp_path):
         wait_for(place / "pid", process)
         time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 128 + signal.SIGTERM, process.stderr.read()
-        process.stderr.close()
+        said = process.stderr.read()
+        assert process.wait(20) == 128 + signal.SIGTERM, said
+        doing, left = {"tp-compile": ("compiling", "nothing was left behind"),
+                       "tp-run": ("training", "nothing was saved")}[slow]
+        assert said.endswith(f"tp-train: ended by SIGTERM while {doing}; {left}\n")
         assert not alive(int((place / "pid").read_text()))
         (place / "pid").unlink()
         assert not list(place.iterdir()) and not (tmp_path / "out").exists()
@@ -309,6 +312,18 @@ def test_run_that_is_there(model, tmp_path, capfd):
     assert len(log(out)) == 2 and not (tmp_path / "out.step-1").exists()
     assert run(*command(model, out, "--resume", "--overwrite")) == 2
     assert "not allowed with argument" in capfd.readouterr().err
+
+
+def test_words_of_the_command_line(model, tmp_path, capfd):
+    """Files and options are called as they were given, and not as tp-run has them."""
+    out, other = tmp_path / "out", tmp_path / "other"
+    assert run(*command(model, out, "--steps", 1)) == 0
+    other.write_text(WORDS[:900])
+    capfd.readouterr()
+    assert run(model, other, "-o", out, "--seq", 16, "--resume") == 1
+    assert re.search(rf"tp-run: error: '{other}': expected the 66 rows of the run that goes on, got "
+                     rf"\d+; to train on other data give '{out}' as DIR, and another -o\n",
+                     capfd.readouterr().err)
 
 
 def test_steps_that_are_not_finite(model, tmp_path, capfd):
@@ -373,10 +388,22 @@ def test_refusals(model, tmp_path, capfd):
              f"tp-train: for --output: there is no folder '{tmp_path}/no'\n"),
             (command(model, tmp_path / "x", "--optimizer", "adam"), 2,
              "tp-train: for --optimizer: expected one of adamw, sgd, got 'adam'; "),
-            (command(model, tmp_path / "x", "--schedule", "cos"), 1,
-             "tp-train: the run has failed: tp-run ended with code 1\n"),
+            *((command(model, tmp_path / "x", "--schedule", value), 2,
+               "tp-train: for --schedule: expected constant, cosine or linear, with :warmup=STEPS,"
+               f"min=RATE behind it (no min of constant), got '{value}'; ")
+              for value in ("cos", "constant:min=1", "linear:", "cosine:warmup=1.5")),
+            (command(model, tmp_path / "x", "--schedule", "linear:min=1"), 2,
+             "tp-train: for --schedule: expected a min that is at most --lr, 0.003, got "
+             "'linear:min=1'; "),
+            (command(model, tmp_path / "x", "--betas", "0.9"), 2,
+             "tp-train: for --betas: expected two numbers of at least 0 and below 1, such as "
+             "0.9,0.95, got '0.9'; "),
+            (command(model, tmp_path / "x", "--momentum", 0.5), 2,
+             "tp-train: for --momentum: expected --optimizer sgd beside it, got adamw; "),
             (command(model, tmp_path / "x", "--recompute", "some"), 2,
-             "for the --recompute option: expected none, selective or full, got 'some'")):
+             "tp-train: for --recompute: expected none, selective or full, got 'some'; "),
+            (command(model, "/proc/x"), 1,
+             "tp-train: for --output: cannot write in '/proc': No such file or directory\n")):
         assert run(*words) == code, words
         assert said in capfd.readouterr().err
     assert not (tmp_path / "x").exists()

@@ -10,8 +10,8 @@ import os
 import pathlib
 import sys
 
-from .. import _checkpoint, _units
-from .._errors import UsageError, exit_code, text_of
+from .. import _checkpoint, _command_line, _signals, _units
+from .._errors import UsageError
 from . import (_check, _figures, _measure, _options, _page, _profile, _recommend, _service, _table,
                _work)
 from ._options import wrong
@@ -254,10 +254,9 @@ def _run(args, parser):
 def main(arguments=None):
     parser = _options.parser()
     args = parser.parse_args(arguments)
-    try:
-        return _run(args, parser)
-    except (ValueError, OSError, RuntimeError, TypeError) as error:
-        print(f"tp-plan: {text_of(error)}", file=sys.stderr)
-        return exit_code(error)
-    except KeyboardInterrupt:
-        return 130
+
+    def body():
+        with _signals.doing("measuring" if args.measure else "sizing"):
+            return _run(args, parser)
+
+    return _command_line.carry_out("tp-plan", body)

@@ -20,8 +20,8 @@ import time
 
 import numpy
 
-from .. import _checkpoint, _command_line, _signals, _version
-from .._errors import exit_code, text_of
+from .. import _checkpoint, _command_line, _signals, _units, _version
+from .._errors import writing
 from ._files import Reader, Writer
 from ._formats import FORMATS, sizes
 
@@ -87,7 +87,7 @@ class _Plan:
     """What becomes of each tensor, checked before anything is written."""
 
     def __init__(self, args, stack):
-        self.folder, self.format = args.model, FORMATS[args.format]
+        self.folder, self.name, self.format = args.model, args.format, FORMATS[args.format]
         self.config = _checkpoint.read_config(args.model)
         self._check_config()
         self.readers = {}
@@ -95,12 +95,14 @@ class _Plan:
             self.readers[name] = reader = Reader(args.model / name)
             stack.callback(reader.close)
         self.ignored, self.chosen, self.unused = ["lm_head"], {}, set(args.ignore)
+        self.unfit = {}
         for reader in self.readers.values():
             for name in reader.tensors:
                 self._choose(name, reader, args.ignore)
         if self.unused:
             raise ValueError(f"--ignore {sorted(self.unused)[0]}: no matrix of a layer in "
                              f"{args.model} is called so")
+        self._check_unfit()
         if not self.chosen:
             raise ValueError(f"{args.model}: no weights [outputs, inputs] of layers that "
                              f"{args.format} could stand for")
@@ -136,10 +138,31 @@ class _Plan:
             raise ValueError(f"{where}: expected f32, f16 or bf16, got {dtype}")
         if not all(shape):
             raise ValueError(f"{where}: expected elements, got shape {list(shape)}")
-        if reason := self.format.refuses(shape):
-            raise ValueError(f"{where} has {shape[1]} inputs: {reason}; --ignore '{module}' "
-                             "leaves it as it is, and int8 and the fp8 formats take any")
+        if self.format.refuses(shape):
+            self.unfit[module] = shape
+            return
         self.chosen[name] = self.format.tensors(shape, dtype)
+
+    def _check_unfit(self):
+        """Raises ValueError with all weights that the format cannot stand for, those of all layers
+        together, and what would do."""
+        if not self.unfit:
+            return
+        alike = {}
+        for module, shape in self.unfit.items():
+            alike.setdefault(re.sub(r"\.\d+(?=\.)", ".*", module), []).append(shape)
+        told = [f"'{pattern}' ({len(shapes)}, of "
+                f"{' and '.join(str(k) for k in sorted({k for _, k in shapes}))} inputs)"
+                for pattern, shapes in alike.items()]
+        fitting = [other for other, form in FORMATS.items()
+                   if not any(map(form.refuses, self.unfit.values()))]
+        ignored = " ".join(f"--ignore '{pattern}'" for pattern in alike)
+        rest = f"; {ignored} leaves them as they are" if self.chosen else ""
+        count = len(self.unfit) + len(self.chosen)
+        reason = self.format.refuses(next(iter(self.unfit.values())))
+        raise ValueError(f"{self.folder}: {self.name} does not fit {len(self.unfit)} of {count} weights, "
+                         f"{', '.join(told)}: {reason}; --format {', '.join(fitting[:-1])} or "
+                         f"{fitting[-1]} fits all of these{rest}")
 
     def outputs(self, reader):
         """What the file of a reader becomes: name -> (type, shape, bytes)."""
@@ -154,6 +177,15 @@ class _Plan:
                 found[f"{name.removesuffix('.weight')}.{part}"] = (*tensors[part], size)
         return found
 
+    def check_room(self, place):
+        """Raises ValueError if the weights would fill the disk on which `place` is."""
+        needed = sum(size for reader in self.readers.values()
+                     for _, _, size in self.outputs(reader).values())
+        there = shutil.disk_usage(place)
+        if there.total and there.free < needed:
+            raise ValueError(f"{place}: {_units.bytes_text(there.free)} are free there, and the "
+                             f"weights in {self.name} take {_units.bytes_text(needed)}")
+
     def written_config(self):
         """config.json with what readers need to know."""
         config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
@@ -167,17 +199,29 @@ class _Plan:
 
 
 class _Progress:
-    """A line now and then; the last one always."""
+    """How far it came: one line of a terminal, written again and again; elsewhere a line for each
+    quarter of what takes long."""
 
     def __init__(self, total):
-        self.total, self.done, self.last = total, 0, time.monotonic()
+        self.total, self.done, self.told = total, 0, 0
+        self.begun = self.last = time.monotonic()
+        self._is_terminal, self._is_open = sys.stderr.isatty(), False
 
     def add(self, count):
         self.done += count
-        now = time.monotonic()
-        if now - self.last > 5:
-            self.last = now
-            _say(f"{100 * self.done // self.total} %")
+        now, part = time.monotonic(), 100 * self.done // self.total
+        if self._is_terminal and now - self.last > 0.5:
+            print(f"\rtp-quantize: {part} %\033[K", end="", file=sys.stderr, flush=True)
+            self.last, self._is_open = now, True
+        elif not self._is_terminal and now - self.begun > 5 and part // 25 > self.told // 25:
+            _say(f"{part} %")
+            self.told = part
+
+    def close(self):
+        """Ends the line of a terminal, before something else is said."""
+        if self._is_open:
+            print(file=sys.stderr, flush=True)
+        self._is_open = False
 
 
 def _quantize(name, reader, plan, writer, progress):
@@ -188,8 +232,9 @@ def _quantize(name, reader, plan, writer, progress):
     for first in range(0, shape[0], step):
         values = reader.rows(name, first, min(step, shape[0] - first))
         if not numpy.isfinite(values).all():
-            raise ValueError(f"{reader.path}: tensor '{name}': expected finite weights, got NaN or "
-                             f"infinity in rows {first} to {first + len(values) - 1}")
+            row, column = numpy.argwhere(~numpy.isfinite(values))[0]
+            raise ValueError(f"{reader.path}: tensor '{name}': expected finite weights, got "
+                             f"{values[row, column]} at [{first + row}, {column}]")
         for part, data in plan.format.encode(values, dtype, shape).items():
             writer.put(f"{module}.{part}", numpy.ascontiguousarray(data).tobytes())
         progress.add(values.size)
@@ -197,10 +242,12 @@ def _quantize(name, reader, plan, writer, progress):
         writer.put(f"{module}.{part}", data.tobytes())
 
 
-def _write_weights(plan, folder):
-    progress = _Progress(sum(math.prod(reader.tensors[name][1])
-                             for reader in plan.readers.values()
-                             for name in reader.tensors if name in plan.chosen))
+def _write_json(path, value):
+    with writing(path):
+        path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def _write_weights(plan, folder, progress):
     places, total = {}, 0
     for file, reader in plan.readers.items():
         outputs = plan.outputs(reader)
@@ -213,9 +260,8 @@ def _write_weights(plan, folder):
                 else:
                     reader.copy(name, lambda data, name=name: writer.put(name, data))
     if (plan.folder / _INDEX).is_file():
-        (folder / _INDEX).write_text(json.dumps(
-            {"metadata": {"total_size": total}, "weight_map": dict(sorted(places.items()))},
-            indent=2) + "\n", encoding="utf-8")
+        _write_json(folder / _INDEX, {"metadata": {"total_size": total},
+                                      "weight_map": dict(sorted(places.items()))})
     return total
 
 
@@ -253,19 +299,30 @@ def _check_output(args):
                              "checkpoint")
 
 
+def _remove_empty(folder):
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 def _carry_out(args, stack):
     _checkpoint.check_model(args.model)
     _check_output(args)
     plan = _Plan(args, stack)
     out = args.output
+    missing = [place for place in out.absolute().parents if not place.exists()]
+    plan.check_room(next(place for place in out.absolute().parents if place.exists()))
+    for place in missing:
+        stack.callback(_remove_empty, place)
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     stack.callback(shutil.rmtree, partial, ignore_errors=True)
     _copy_rest(plan, partial)
-    (partial / "config.json").write_text(json.dumps(plan.written_config(), indent=2) + "\n",
-                                         encoding="utf-8")
-    total = _write_weights(plan, partial)
+    _write_json(partial / "config.json", plan.written_config())
+    with contextlib.closing(_Progress(sum(
+            math.prod(reader.tensors[name][1]) for reader in plan.readers.values()
+            for name in reader.tensors if name in plan.chosen))) as progress:
+        total = _write_weights(plan, partial, progress)
     if out.exists():
         shutil.rmtree(out)
     partial.rename(out)
@@ -275,12 +332,10 @@ def _carry_out(args, stack):
 
 def main(arguments=None):
     args = _parser().parse_args(arguments)
-    try:
-        with _signals.sigterm_raises(signal.SIGHUP), contextlib.ExitStack() as stack:
+
+    def body():
+        with _signals.doing("quantising"), _signals.sigterm_raises(signal.SIGHUP), \
+                contextlib.ExitStack() as stack:
             _carry_out(args, stack)
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"tp-quantize: {text_of(error)}", file=sys.stderr)
-        return exit_code(error)
-    except KeyboardInterrupt as interrupt:
-        return _signals.exit_code(interrupt)
-    return 0
+
+    return _command_line.carry_out("tp-quantize", body)

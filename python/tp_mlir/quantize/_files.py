@@ -13,6 +13,7 @@ import math
 import numpy
 
 from .. import _checkpoint
+from .._errors import writing
 from . import _codes
 
 _FLOATS = {"F32": numpy.float32, "F16": numpy.float16, "BF16": numpy.uint16}
@@ -91,14 +92,17 @@ class Writer:
             end += size
         text = json.dumps(header, separators=(",", ":")).encode()
         text += b" " * (-len(text) % 8)
-        self._file = open(path, "wb")
-        self._file.write(len(text).to_bytes(8, "little") + text)
+        self._path, self._file = path, open(path, "wb")
+        with writing(path):
+            self._file.write(len(text).to_bytes(8, "little") + text)
         self._data = 8 + len(text)
 
     def put(self, name, data):
-        self._file.seek(self._data + self._at[name])
-        self._file.write(data)
+        with writing(self._path):
+            self._file.seek(self._data + self._at[name])
+            self._file.write(data)
         self._at[name] += len(data)
 
     def close(self):
-        self._file.close()
+        with writing(self._path):
+            self._file.close()

@@ -143,15 +143,13 @@ class Prompts:
         Raises ApiError if a schema is broken, or uses what is not supported.
         """
         schema, grammar, param = self._answer_schema(body), None, "response_format"
-        if getattr(body, "offered", ()):
-            grammar = self._calls(body, schema)
-            param = "tools" if schema is None else param
-        if grammar is None and schema is not None:
-            grammar = text.json_grammar(schema)
-        if grammar is None:
-            return None
         try:
-            return self._grammars.compile(grammar)
+            if schema is not None:
+                grammar = text.json_grammar(schema)
+            if getattr(body, "offered", ()):
+                param = "tools" if schema is None else param
+                grammar = self._calls(body, schema) or grammar
+            return None if grammar is None else self._grammars.compile(grammar)
         except text.GrammarError as error:
             raise _refuse(param, f"the schema is not supported: {error}",
                           "invalid_json_schema" if param == "response_format" else

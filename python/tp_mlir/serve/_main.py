@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 from .. import _command_line, _encoder, _engine_options, _signals, _version
-from .._errors import exit_code, text_of
+from .._errors import exit_code
 from .._numbers import integer, number
 from .._session import is_launched
 from ..text import Tokenizer, find_format
@@ -86,15 +86,21 @@ def main(open_engine, arguments=None):
     """tp-serve. `open_engine(folder, **options)` gives an engine.Engine; options are those of
     _engine_options."""
     args = _parser().parse_args(arguments)
-    try:
-        settings = Settings(
-            model=args.model_name or pathlib.Path(args.model).resolve().name,
-            api_keys=api_keys(args.api_key_file),
-            **{name: getattr(args, name) for name in (
-                "host", "port", "max_body_bytes", "max_choices", "max_answers",
-                "requests_per_minute", "drain_seconds", "max_connections", "header_seconds",
-                "body_seconds", "access_log", "chat_template_kwargs", "tool_format")})
-        options = _engine_options.given(args)
+    return _command_line.carry_out("tp-serve", lambda: exit_code(_carry_out(open_engine, args)))
+
+
+def _carry_out(open_engine, args):
+    """Serves; returns the engine's failure, if that has ended it."""
+    settings = Settings(
+        model=args.model_name or pathlib.Path(args.model).resolve().name,
+        api_keys=api_keys(args.api_key_file),
+        **{name: getattr(args, name) for name in (
+            "host", "port", "max_body_bytes", "max_choices", "max_answers",
+            "requests_per_minute", "drain_seconds", "max_connections", "header_seconds",
+            "body_seconds", "access_log", "chat_template_kwargs", "tool_format")})
+    options = _engine_options.given(args)
+    # Once it is open, a server drains when it is told to end.
+    with _signals.doing("opening the model"), _signals.sigterm_raises():
         tokenizer = Tokenizer(args.model, options.get("generation_config"))
         if args.tool_format is not None:
             find_format(tokenizer.template, args.tool_format)
@@ -104,18 +110,10 @@ def main(open_engine, arguments=None):
         if not is_launched():
             check_address(settings.host, settings.port)
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
-        with _signals.sigterm_raises():
-            task = args.task or ("embed" if _encoder.is_encoder(args.model) else "generate")
-            opened = _encoder.Encoder if task == "embed" else open_engine
-            model = opened(args.model, **options)
-        if model.about:
-            print(f"tp-serve: {model.about}", file=sys.stderr, flush=True)
-        _engine_options.say_notes("tp-serve", model)
-        failure = serve(model, tokenizer, settings)
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"tp-serve: {text_of(error)}", file=sys.stderr)
-        failure = error
-    except KeyboardInterrupt as interrupt:
-        # While it was opened; a server drains then.
-        return _signals.exit_code(interrupt)
-    return exit_code(failure)
+        task = args.task or ("embed" if _encoder.is_encoder(args.model) else "generate")
+        opened = _encoder.Encoder if task == "embed" else open_engine
+        model = opened(args.model, **options)
+    if model.about:
+        print(f"tp-serve: {model.about}", file=sys.stderr, flush=True)
+    _engine_options.say_notes("tp-serve", model)
+    return serve(model, tokenizer, settings)

@@ -11,10 +11,10 @@ from ._files import TextError, copy_sources
 from ._grammar import (GrammarError, Grammars, in_lark, json_grammar, lark_grammar,
                        regex_grammar)
 from ._stream import StreamDecoder, TextDecoder
-from ._template import ChatTemplate, TemplateError
+from ._template import NO_TEMPLATE, ChatTemplate, TemplateError
 from ._tokenizer import Tokenizer
 
-__all__ = ["NAME", "CallParser", "ChatTemplate", "GrammarError", "Grammars", "StreamDecoder",
+__all__ = ["NAME", "CallParser", "ChatTemplate", "GrammarError", "Grammars", "NO_TEMPLATE", "StreamDecoder",
            "TemplateError", "TextDecoder", "TextError", "Tokenizer", "calls_grammar",
            "copy_sources", "find_format", "in_lark", "json_grammar", "lark_grammar",
            "regex_grammar"]

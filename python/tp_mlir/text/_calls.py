@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Tuple
 
-from ._grammar import in_lark
+from ._grammar import GrammarError, in_lark
 
 # Names as OpenAI's interface has them.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -149,7 +149,10 @@ def calls_grammar(format_, functions, special_ids, parallel=True, is_free=False)
     for i, (name, schema) in enumerate(functions.items()):
         rules.append(f"call_{i}: {text(form.before + name + form.middle)} "
                      f"arguments_{i} {text(form.after)}")
-        rules.append(f"arguments_{i}: {in_lark(schema)}")
+        try:
+            rules.append(f"arguments_{i}: {in_lark(schema)}")
+        except GrammarError as error:
+            raise GrammarError(f"parameters of '{name}': {error}") from error
     if not is_free:
         return "\n".join(["start: calls", *rules])
     if not form.begin:

@@ -14,6 +14,7 @@ import json
 import numpy
 
 from .._packages import needed
+from . import _schema
 
 # Any amount of white space is valid JSON, and a model that is not sure may write it for ever. This
 # is a blank, or a line break with indentation.
@@ -24,9 +25,17 @@ class GrammarError(ValueError):
     """A grammar that is broken or too complex, or uses what is not supported."""
 
 
+def _check(schema):
+    if words := _schema.refusal(schema):
+        raise GrammarError(words)
+
+
 def json_grammar(schema):
-    """Returns the grammar of the JSON values that a schema, a dict or a bool, allows."""
+    """Returns the grammar of the JSON values that a schema, a dict or a bool, allows. Raises
+    GrammarError for a keyword that JSON Schema does not have."""
+    _check(schema)
     matcher = needed("llguidance", "serve").LLMatcher
+    schema = {} if schema is True else schema  # llguidance takes its options within an object.
     return matcher.grammar_from_json_schema(json.dumps(schema),
                                             overrides={"whitespace_pattern": _BLANKS})
 
@@ -42,7 +51,8 @@ def lark_grammar(source):
 
 
 def in_lark(schema):
-    """Returns a schema as a term of a grammar in Lark's notation."""
+    """Returns a schema as a term of a grammar in Lark's notation. Raises as json_grammar does."""
+    _check(schema)
     if isinstance(schema, dict):
         schema = {**schema, "x-guidance": {"whitespace_pattern": _BLANKS}}
     return f"%json {json.dumps(schema)}"

@@ -16,6 +16,11 @@ from .._packages import needed
 from ._files import TEMPLATES, TextError, read, read_text
 
 
+NO_TEMPLATE = "the checkpoint has no chat template, in tokenizer_config.json or " \
+              "chat_template.jinja: expected one, or a prompt that is no conversation " \
+              "(LLM.generate, /v1/completions of tp-serve)"
+
+
 class TemplateError(ValueError):
     """A template that is broken, or that refuses the conversation; with its own text."""
 

@@ -18,7 +18,7 @@ from . import _bytes, _files
 from ._builder import Built, beyond
 from ._files import TextError
 from ._stream import TextDecoder
-from ._template import TemplateError, read_templates
+from ._template import NO_TEMPLATE, TemplateError, read_templates
 
 
 # A piece of a text is encoded with so many characters before and after it, which is more than any
@@ -164,8 +164,7 @@ class Tokenizer:
         """Ids of a conversation that an answer is to follow. Its template writes all special
         tokens itself. Options are those of ChatTemplate.render."""
         if self.template is None:
-            raise TemplateError("the checkpoint has no chat template, in tokenizer_config.json or "
-                                "chat_template.jinja; give it a prompt instead")
+            raise TemplateError(NO_TEMPLATE)
         options = {"add_generation_prompt": not options.get("continue_final_message"), **options}
         text = self.template.render(messages, **options)
         return self.encode(text, add_special_tokens=False)
