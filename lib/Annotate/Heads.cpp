@@ -30,6 +30,7 @@
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Resolve/Provenance.h"
+#include "llvm/ADT/SetVector.h"
 #include <set>
 
 using namespace mlir;
@@ -64,6 +65,13 @@ public:
 private:
   /// Says once for each kind of heads how they are shared, if some are padding.
   void report(Operation *op, HeadCounts heads, ArrayRef<HeadSplit> splits);
+
+  /// The cuts of heads over `axes`, of query and of KV heads. An error if there
+  /// are none.
+  FailureOr<std::pair<DimSharding, DimSharding>>
+  chooseCuts(Operation *op, HeadCounts heads, const AxisList &axes);
+  /// The same for linear attention.
+  LogicalResult fitRecurrence(Operation *op);
 
   /// Cuts dimension `dim` of the weight, which has `numHeads` parts, as the
   /// heads are cut; leaves what has no annotation.
@@ -200,7 +208,8 @@ static InFlightDiagnostic startError(Operation *op, HeadCounts heads,
   if (!where.empty())
     diag << "at " << where << ": ";
   diag << "degree " << degree << " does not fit " << heads.queries
-       << " query heads and " << heads.keys << " key/value heads: ";
+       << " " << heads.query << "s and " << heads.keys << " "
+       << heads.keysTogether << ": ";
   return diag;
 }
 
@@ -234,8 +243,8 @@ void HeadFitter::report(Operation *op, HeadCounts heads,
       !reported.insert({heads.queries, heads.keys, best.getDegree()}).second)
     return;
   InFlightDiagnostic diag = emitRemark(op->getLoc());
-  diag << heads.queries << " query heads and " << heads.keys
-       << " key/value heads over " << best.getDegree()
+  diag << heads.queries << " " << heads.query << "s and " << heads.keys << " "
+       << heads.keysTogether << " over " << best.getDegree()
        << " ranks: " << describe(heads, best);
   auto others = splits.drop_front().take_front(2);
   diag << (others.empty() ? "" : "; next best: ");
@@ -304,7 +313,147 @@ static AxisList findAxes(ArrayRef<HeadProjection> projections,
   return axes;
 }
 
+FailureOr<std::pair<DimSharding, DimSharding>>
+HeadFitter::chooseCuts(Operation *op, HeadCounts heads, const AxisList &axes) {
+  int64_t degree = getShardCount(axes);
+  SmallVector<HeadSplit> splits = listHeadSplits(heads, degree);
+  // Axes are cut where their sizes allow.
+  llvm::erase_if(splits, [&](const HeadSplit &split) {
+    return !splitLeading(axes, split.outer);
+  });
+  if (splits.empty() || (!allowsPadding && isWasteful(heads, splits.front())))
+    return refuse(op, heads, degree, allowsPadding);
+  report(op, heads, splits);
+  const HeadSplit &best = splits.front();
+  AxisList leading = canonicalize(splitLeading(axes, best.outer)->first);
+  return std::pair{
+      DimSharding{axes, 1, false, heads.getGroup(), best.outer},
+      DimSharding{leading}};
+}
+
+//===----------------------------------------------------------------------===//
+// Linear attention
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The operands of a gated delta rule, and of one in a step its pool.
+struct DeltaHeads {
+  SmallVector<Value, 3> keys, values;
+  Value result, pool;
+  HeadCounts counts;
+};
+} // namespace
+
+static std::optional<DeltaHeads> getDelta(Operation *op) {
+  auto describe = [](auto rule, Value pool) {
+    auto numHeads = [](Value value) {
+      return cast<RankedTensorType>(value.getType()).getDimSize(2);
+    };
+    HeadCounts counts{numHeads(rule.getValue()), numHeads(rule.getKey()),
+                      "value head", "key head", "key heads"};
+    DeltaHeads heads{{rule.getQuery(), rule.getKey()},
+                     {rule.getValue(), rule.getDecay()},
+                     rule.getResult(),
+                     pool,
+                     counts};
+    if (Value beta = rule.getBeta())
+      heads.values.push_back(beta);
+    return heads;
+  };
+  if (auto rule = dyn_cast<nn::GatedDeltaRuleOp>(op))
+    return describe(rule, Value());
+  if (auto rule = dyn_cast<nn::PagedGatedDeltaRuleOp>(op))
+    return describe(rule, rule.getPool());
+  return std::nullopt;
+}
+
+using WeightList = llvm::SmallSetVector<Operation *, 8>;
+
+/// Adds the weights whose outputs are heads of `value`: of linear layers and
+/// convolutions before it, and vectors that loops on the way read.
+static void addWeights(Value value, WeightList &weights) {
+  auto add = [&](Value weight) {
+    if (Operation *found = weight ? findWeight(weight) : nullptr)
+      weights.insert(found);
+  };
+  while (Operation *op = value ? value.getDefiningOp() : nullptr) {
+    if (findWeight(value))
+      return add(value);
+    if (auto linear = dyn_cast<nn::LinearOp>(op)) {
+      add(linear.getWeight());
+      return add(linear.getBias());
+    }
+    if (auto conv = dyn_cast<nn::CausalConvOp>(op)) {
+      add(conv.getWeight());
+      add(conv.getBias());
+    } else if (auto conv = dyn_cast<nn::PagedConvOp>(op)) {
+      add(conv.getWeight());
+      add(conv.getBias());
+    } else if (OperandRange parts = getParts(op); !parts.empty()) {
+      for (Value part : parts)
+        addWeights(part, weights);
+      return;
+    }
+    bool isOpaque = op->getNumRegions() != 0 && !isa<linalg::TransposeOp>(op);
+    if (op->getNumResults() != 1 || op->getNumOperands() == 0 || isOpaque ||
+        !isa<RankedTensorType>(op->getOperand(0).getType()))
+      return;
+    value = op->getOperand(0);
+  }
+}
+
+/// Forward through what leaves the heads where they are: adds the weights of
+/// what the result is multiplied by, and returns that of the output projection,
+/// null if there is none.
+static Operation *addGates(Value value, WeightList &weights) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (auto linear = dyn_cast<nn::LinearOp>(user))
+      return linear.getInput() == value ? findWeight(linear.getWeight())
+                                        : nullptr;
+    if (user->getNumResults() != 1 || user->getNumRegions() != 0)
+      return nullptr;
+    if (isa<arith::MulFOp>(user))
+      for (Value operand : user->getOperands())
+        if (operand != value)
+          addWeights(operand, weights);
+    value = user->getResult(0);
+  }
+  return nullptr;
+}
+
+LogicalResult HeadFitter::fitRecurrence(Operation *op) {
+  std::optional<DeltaHeads> heads = getDelta(op);
+  if (!heads)
+    return success();
+  WeightList keys, values;
+  for (Value value : heads->keys)
+    addWeights(value, keys);
+  for (Value value : heads->values)
+    addWeights(value, values);
+  Operation *output = addGates(heads->result, values);
+  SmallVector<HeadProjection> projections;
+  for (Operation *weight : values)
+    projections.push_back({weight});
+  AxisList axes = findAxes(projections, output, mesh);
+  auto cuts = chooseCuts(op, heads->counts, axes);
+  if (failed(cuts))
+    return failure();
+  auto [valueCut, keyCut] = *cuts;
+  for (Operation *weight : values)
+    setCut(weight, 0, heads->counts.queries, valueCut);
+  setCut(output, 1, heads->counts.queries, valueCut);
+  // What holds rows of both is laid out by key heads.
+  for (Operation *weight : keys)
+    setCut(weight, 0, heads->counts.keys, keyCut);
+  if (heads->pool && !values.empty())
+    shardCache(heads->pool, values.back(), mesh);
+  return success();
+}
+
 LogicalResult HeadFitter::fit(Operation *op) {
+  if (failed(fitRecurrence(op)))
+    return failure();
   // The pool of a convolution lies as the channels of its weight do.
   if (auto conv = dyn_cast<nn::PagedConvOp>(op))
     shardCache(conv.getPool(), findWeight(conv.getWeight()), mesh);
@@ -317,19 +466,10 @@ LogicalResult HeadFitter::fit(Operation *op) {
                  value = findProjection(found->value);
   Operation *output = findOutputWeight(found->result);
   AxisList axes = findAxes({query, key, value}, output, mesh);
-  int64_t degree = getShardCount(axes);
-  SmallVector<HeadSplit> splits = listHeadSplits(heads, degree);
-  // Axes are cut where their sizes allow.
-  llvm::erase_if(splits, [&](const HeadSplit &split) {
-    return !splitLeading(axes, split.outer);
-  });
-  if (splits.empty() || (!allowsPadding && isWasteful(heads, splits.front())))
-    return refuse(op, heads, degree, allowsPadding);
-  report(op, heads, splits);
-  const HeadSplit &best = splits.front();
-  AxisList leading = canonicalize(splitLeading(axes, best.outer)->first);
-  DimSharding queries{axes, 1, false, heads.getGroup(), best.outer};
-  DimSharding keys{leading};
+  auto cuts = chooseCuts(op, heads, axes);
+  if (failed(cuts))
+    return failure();
+  auto [queries, keys] = *cuts;
   for (Operation *weight : {query.weight, query.bias, query.norm})
     setCut(weight, 0, heads.queries, queries);
   setCut(output, 1, heads.queries, queries);

@@ -659,7 +659,10 @@ ArrayRef<Family> getFamilies() {
                                  getGptOss(),
                                  getMiniMaxM2(),
                                  getErnieMoe(),
-                                 getLlama4Text()};
+                                 getLlama4Text(),
+                                 getQwen3Next(),
+                                 getQwen35Text(),
+                                 getQwen35MoeText()};
   return table;
 }
 
