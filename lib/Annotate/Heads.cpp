@@ -61,6 +61,9 @@ public:
 
   /// Cuts what feeds `op`, if it is an attention, and what it feeds.
   LogicalResult fit(Operation *op);
+  /// The same for linear attention. Comes first, as convolutions before it are
+  /// cut between heads.
+  LogicalResult fitRecurrence(Operation *op);
 
 private:
   /// Says once for each kind of heads how they are shared, if some are padding.
@@ -70,9 +73,6 @@ private:
   /// are none.
   FailureOr<std::pair<DimSharding, DimSharding>>
   chooseCuts(Operation *op, HeadCounts heads, const AxisList &axes);
-  /// The same for linear attention.
-  LogicalResult fitRecurrence(Operation *op);
-
   /// Cuts dimension `dim` of the weight, which has `numHeads` parts, as the
   /// heads are cut; leaves what has no annotation.
   void setCut(Operation *weight, unsigned dim, int64_t numHeads,
@@ -367,15 +367,24 @@ static std::optional<DeltaHeads> getDelta(Operation *op) {
   return std::nullopt;
 }
 
-using WeightList = llvm::SmallSetVector<Operation *, 8>;
+namespace {
+/// What heads of one kind are made with: the weights of linear layers and
+/// convolutions, and vectors that loops on the way read; and pools of what
+/// convolutions read in a step.
+struct HeadSources {
+  llvm::SmallSetVector<Operation *, 8> weights;
+  SmallVector<Value, 2> pools;
 
-/// Adds the weights whose outputs are heads of `value`: of linear layers and
-/// convolutions before it, and vectors that loops on the way read.
-static void addWeights(Value value, WeightList &weights) {
-  auto add = [&](Value weight) {
+  void add(Value weight) {
     if (Operation *found = weight ? findWeight(weight) : nullptr)
       weights.insert(found);
-  };
+  }
+  /// Adds what `value` is made with.
+  void addBehind(Value value);
+};
+} // namespace
+
+void HeadSources::addBehind(Value value) {
   while (Operation *op = value ? value.getDefiningOp() : nullptr) {
     if (findWeight(value))
       return add(value);
@@ -389,9 +398,10 @@ static void addWeights(Value value, WeightList &weights) {
     } else if (auto conv = dyn_cast<nn::PagedConvOp>(op)) {
       add(conv.getWeight());
       add(conv.getBias());
+      pools.push_back(conv.getPool());
     } else if (OperandRange parts = getParts(op); !parts.empty()) {
       for (Value part : parts)
-        addWeights(part, weights);
+        addBehind(part);
       return;
     }
     bool isOpaque = op->getNumRegions() != 0 && !isa<linalg::TransposeOp>(op);
@@ -402,10 +412,10 @@ static void addWeights(Value value, WeightList &weights) {
   }
 }
 
-/// Forward through what leaves the heads where they are: adds the weights of
-/// what the result is multiplied by, and returns that of the output projection,
-/// null if there is none.
-static Operation *addGates(Value value, WeightList &weights) {
+/// Forward through what leaves the heads where they are: adds what the result
+/// is multiplied by, and returns the weight of the output projection, null if
+/// there is none.
+static Operation *addGates(Value value, HeadSources &sources) {
   while (value.hasOneUse()) {
     Operation *user = *value.user_begin();
     if (auto linear = dyn_cast<nn::LinearOp>(user))
@@ -416,44 +426,67 @@ static Operation *addGates(Value value, WeightList &weights) {
     if (isa<arith::MulFOp>(user))
       for (Value operand : user->getOperands())
         if (operand != value)
-          addWeights(operand, weights);
+          sources.addBehind(operand);
     value = user->getResult(0);
   }
   return nullptr;
+}
+
+/// Cuts a pool [slots, channels, ...], perhaps of all layers, whose channels
+/// are those of so many heads, as the heads are cut.
+static void shardPool(Value pool, int64_t numHeads, const DimSharding &cut,
+                      FlatSymbolRefAttr meshName, const Mesh &mesh) {
+  StateOp state = findState(pool);
+  if (!state || state.getShardingAttr())
+    return;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(state.getType()).getShape();
+  int64_t own = cast<RankedTensorType>(pool.getType()).getRank();
+  int64_t dim = int64_t(shape.size()) - own + 1, size = shape[dim] / numHeads;
+  TensorSharding sharding = TensorSharding::replicated(shape.size());
+  sharding.dims[dim] = {cut.axes, cut.grain * size, cut.open, cut.block * size,
+                        cut.outer};
+  sharding.normalize(shape);
+  state.setShardingAttr(
+      ShardingAttr::get(state.getContext(), meshName, mesh, sharding));
 }
 
 LogicalResult HeadFitter::fitRecurrence(Operation *op) {
   std::optional<DeltaHeads> heads = getDelta(op);
   if (!heads)
     return success();
-  WeightList keys, values;
+  HeadSources keys, values;
   for (Value value : heads->keys)
-    addWeights(value, keys);
+    keys.addBehind(value);
   for (Value value : heads->values)
-    addWeights(value, values);
+    values.addBehind(value);
   Operation *output = addGates(heads->result, values);
   SmallVector<HeadProjection> projections;
-  for (Operation *weight : values)
+  for (Operation *weight : values.weights)
     projections.push_back({weight});
   AxisList axes = findAxes(projections, output, mesh);
   auto cuts = chooseCuts(op, heads->counts, axes);
   if (failed(cuts))
     return failure();
   auto [valueCut, keyCut] = *cuts;
-  for (Operation *weight : values)
-    setCut(weight, 0, heads->counts.queries, valueCut);
-  setCut(output, 1, heads->counts.queries, valueCut);
+  int64_t numValues = heads->counts.queries, numKeys = heads->counts.keys;
+  for (Operation *weight : values.weights)
+    setCut(weight, 0, numValues, valueCut);
+  setCut(output, 1, numValues, valueCut);
   // What holds rows of both is laid out by key heads.
-  for (Operation *weight : keys)
-    setCut(weight, 0, heads->counts.keys, keyCut);
-  if (heads->pool && !values.empty())
-    shardCache(heads->pool, values.back(), mesh);
+  for (Operation *weight : keys.weights)
+    setCut(weight, 0, numKeys, keyCut);
+  ShardingAttr attr = getWeightSharding(output);
+  if (!heads->pool || !attr)
+    return success();
+  values.pools.push_back(heads->pool);
+  for (Value pool : values.pools)
+    shardPool(pool, numValues, valueCut, attr.getMesh(), mesh);
+  for (Value pool : keys.pools)
+    shardPool(pool, numKeys, keyCut, attr.getMesh(), mesh);
   return success();
 }
 
 LogicalResult HeadFitter::fit(Operation *op) {
-  if (failed(fitRecurrence(op)))
-    return failure();
   // The pool of a convolution lies as the channels of its weight do.
   if (auto conv = dyn_cast<nn::PagedConvOp>(op))
     shardCache(conv.getPool(), findWeight(conv.getWeight()), mesh);
@@ -491,8 +524,10 @@ LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh,
                            llvm::SmallPtrSetImpl<Operation *> &fitted) {
   HeadFitter fitter(mesh, allowsPadding, fitted);
   WalkResult result = module.walk([&](Operation *op) {
-    return failed(fitter.fit(op)) ? WalkResult::interrupt()
-                                  : WalkResult::advance();
+    return WalkResult(fitter.fitRecurrence(op));
   });
+  if (!result.wasInterrupted())
+    result = module.walk(
+        [&](Operation *op) { return WalkResult(fitter.fit(op)); });
   return failure(result.wasInterrupted());
 }
