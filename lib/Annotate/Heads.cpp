@@ -421,12 +421,15 @@ static Operation *addGates(Value value, HeadSources &sources) {
     if (auto linear = dyn_cast<nn::LinearOp>(user))
       return linear.getInput() == value ? findWeight(linear.getWeight())
                                         : nullptr;
-    if (user->getNumResults() != 1 || user->getNumRegions() != 0)
+    OperandRange parts = getParts(user);
+    if (user->getNumResults() != 1 ||
+        (user->getNumRegions() != 0 && parts.empty()))
       return nullptr;
     if (isa<arith::MulFOp>(user))
-      for (Value operand : user->getOperands())
-        if (operand != value)
-          sources.addBehind(operand);
+      parts = user->getOperands();
+    for (Value operand : parts)
+      if (operand != value)
+        sources.addBehind(operand);
     value = user->getResult(0);
   }
   return nullptr;

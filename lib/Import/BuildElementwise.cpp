@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelBuilder.h"
+#include "LayerParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -52,18 +52,40 @@ struct Body {
 };
 } // namespace
 
-/// A loop over all elements of x[..., n] whose body also reads rows[n], and
-/// whose value is rounded to `element`.
-static Value mapElements(OpBuilder &builder, Location loc, Value x,
-                         ValueRange rows, Type element,
+namespace {
+/// A tensor, and of which loops its dimensions are.
+struct Input {
+  Value value;
+  SmallVector<unsigned, 4> dims;
+};
+} // namespace
+
+/// The loops of all dimensions of x, or of the last one.
+static Input allOf(Value x) {
+  int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
+  return {x, llvm::to_vector<4>(llvm::seq<unsigned>(0, rank))};
+}
+static Input lastOf(Value row, Value x) {
+  return {row, {unsigned(cast<RankedTensorType>(x.getType()).getRank() - 1)}};
+}
+
+/// A loop over all elements of the first input, whose value is rounded to
+/// `element`.
+static Value mapElements(OpBuilder &builder, Location loc,
+                         ArrayRef<Input> operands, Type element,
                          llvm::function_ref<Value(Body &, ValueRange)> body) {
-  auto type = cast<RankedTensorType>(x.getType());
+  auto type = cast<RankedTensorType>(operands.front().value.getType());
   unsigned rank = type.getRank();
-  AffineMap all = builder.getMultiDimIdentityMap(rank);
-  SmallVector<Value> inputs{x};
-  llvm::append_range(inputs, rows);
-  SmallVector<AffineMap> maps(inputs.size() + 1, all.getMinorSubMap(1));
-  maps.front() = maps.back() = all;
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (const Input &operand : operands) {
+    inputs.push_back(operand.value);
+    SmallVector<AffineExpr> exprs;
+    for (unsigned dim : operand.dims)
+      exprs.push_back(builder.getAffineDimExpr(dim));
+    maps.push_back(AffineMap::get(rank, 0, exprs, builder.getContext()));
+  }
+  maps.push_back(builder.getMultiDimIdentityMap(rank));
   Value empty =
       tensor::EmptyOp::create(builder, loc, type.getShape(), element);
   SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
@@ -84,21 +106,55 @@ static Value mapElements(OpBuilder &builder, Location loc, Value x,
 
 Value ModelBuilder::sigmoid(StringRef path, Value x, Type element) {
   return mapElements(
-      builder, at(path), x, {}, element,
+      builder, at(path), allOf(x), element,
       [](Body &body, ValueRange v) { return body.sigmoid(v[0]); });
 }
 
-Value ModelBuilder::decays(StringRef path, Value x, Value rateLog,
-                           Value bias) {
+Value softplus(ModelBuilder &m, StringRef path, Value x, Value bias) {
+  return mapElements(m.builder, m.at(path), {allOf(x), lastOf(bias, x)},
+                     m.builder.getF32Type(), [](Body &body, ValueRange v) {
+                       return body.softplus(arith::AddFOp::create(
+                           body.b, body.loc, v[0], v[1]));
+                     });
+}
+
+Value scaleByRates(ModelBuilder &m, StringRef path, Value x, Value rateLog) {
   return mapElements(
-      builder, at(path), x, {rateLog, bias}, builder.getF32Type(),
-      [](Body &body, ValueRange v) -> Value {
-        Value step =
-            body.softplus(arith::AddFOp::create(body.b, body.loc, v[0], v[2]));
+      m.builder, m.at(path), {allOf(x), lastOf(rateLog, x)},
+      m.builder.getF32Type(), [](Body &body, ValueRange v) -> Value {
         Value rate = arith::NegFOp::create(
             body.b, body.loc, math::ExpOp::create(body.b, body.loc, v[1]));
-        return arith::MulFOp::create(body.b, body.loc, rate, step);
+        return arith::MulFOp::create(body.b, body.loc, rate, v[0]);
       });
+}
+
+Value scaleRows(ModelBuilder &m, StringRef path, Value x, Value factors) {
+  return mapElements(m.builder, m.at(path), {allOf(x), lastOf(factors, x)},
+                     m.getModelType(), [](Body &body, ValueRange v) -> Value {
+                       return arith::MulFOp::create(body.b, body.loc, v[0],
+                                                    v[1]);
+                     });
+}
+
+Value scaleHeads(ModelBuilder &m, StringRef path, Value x, Value factors) {
+  return mapElements(m.builder, m.at(path), {allOf(x), {factors, {0, 1, 2}}},
+                     m.builder.getF32Type(),
+                     [](Body &body, ValueRange v) -> Value {
+                       return arith::MulFOp::create(body.b, body.loc, v[0],
+                                                    v[1]);
+                     });
+}
+
+Value addScaledHeads(ModelBuilder &m, StringRef path, Value y, Value x,
+                     Value factors) {
+  return mapElements(m.builder, m.at(path), {allOf(y), allOf(x), {factors, {2}}},
+                     m.builder.getF32Type(),
+                     [](Body &body, ValueRange v) -> Value {
+                       Value term = arith::MulFOp::create(body.b, body.loc,
+                                                          v[1], v[2]);
+                       return arith::AddFOp::create(body.b, body.loc, v[0],
+                                                    term);
+                     });
 }
 
 Value ModelBuilder::convert(StringRef path, Value x, Type element) {

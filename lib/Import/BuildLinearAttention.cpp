@@ -85,21 +85,82 @@ struct LinearBuilder {
     ParameterBox box{{total, 1, taps}, {offset, 0, 0}, {0, 1, 2}};
     Value weight = m.parameter(m.namesOf(at(layout.linearConv) + ".weight"),
                                {channels, 1, taps}, &box);
-    Value y = m.causalConv(place, x, weight, /*bias=*/Value(), which);
+    Value bias;
+    if (c.conv->hasBias) {
+      ParameterBox rows{{total}, {offset}, {0}};
+      bias = m.parameter(m.namesOf(at(layout.linearConv) + ".bias"), {channels},
+                         &rows);
+    }
+    Value y = m.causalConv(place, x, weight, bias, which);
     y = m.activation(place, y, c.activation);
     return m.convert(place, m.splitHeads(place, y, heads), f32);
   }
 
   /// A parameter of each value head, or of each element of one, in `type`, that
   /// training begins with `init`.
-  Value vector(StringRef name, int64_t size, Type type, StringRef init) const {
-    Value parameter = m.parameter(m.namesOf(at(name)), {size}, nullptr, type);
+  Value vector(const Twine &name, int64_t size, Type type,
+               StringRef init) const {
+    Value parameter = m.parameter(m.namesOf(layout.layer + "." + name), {size},
+                                  nullptr, type);
     parameter.getDefiningOp()->setAttr(initAttrName,
                                        m.builder.getStringAttr(init));
     return parameter;
   }
 
+  /// How far each position goes, in f32, and how much of the states is left.
+  Value steps(Value x) const {
+    return softplus(
+        m, place, x,
+        vector(layout.linearDecayBias, linear.valueHeads, f32, "ones"));
+  }
+  Value decays(Value steps) const {
+    return scaleByRates(
+        m, place, steps,
+        vector(layout.linearDecayLog, linear.valueHeads, f32, "zeros"));
+  }
+
+  /// Mamba-2: values are multiplied by their steps, and no value takes the
+  /// place of what is stored. Keys and queries are B and C of the literature,
+  /// and key heads its groups.
+  Value buildStateSpace(Value x) const {
+    int64_t key = linear.getKeySize(), value = linear.getValueSize();
+    int64_t total = 2 * (value + key) + linear.valueHeads;
+    auto part = [&](StringRef name, int64_t offset, int64_t count) {
+      return project(m, at(layout.stateIn), x, count, linear.hasBias,
+                     {offset, total, name});
+    };
+    Value gate = part("z", 0, value);
+    Value v = convolve(part("x", value, value), 2, 0, linear.valueHeads);
+    Value k = convolve(part("B", 2 * value, key), 1, value, linear.keyHeads);
+    Value q = convolve(part("C", 2 * value + key, key), 0, value + key,
+                       linear.keyHeads);
+    Value dt = steps(part("dt", 2 * (value + key), linear.valueHeads));
+    Value y = m.deltaRule(place, q, k, scaleHeads(m, place, v, dt), decays(dt),
+                          /*beta=*/Value());
+    y = addScaledHeads(m, place, y, v,
+                       vector(layout.stateSkip, linear.valueHeads, f32, "ones"));
+    y = m.mergeHeads(place, m.convert(place, y, m.getModelType()));
+    y = m.mul(place, y, m.activation(place, gate, c.activation));
+    return project(m, at(layout.linearOut), normGroups(y), c.hiddenSize,
+                   linear.hasBias, Part(), OtherForm(),
+                   /*grain=*/linear.valueDim);
+  }
+
+  /// Of the values of each key head.
+  Value normGroups(Value x) const {
+    std::string where = m.placeOf(at(layout.linearNorm));
+    Value weight = vector(layout.linearNorm + ".weight", linear.getValueSize(),
+                          m.getModelType(), "ones");
+    if (linear.keyHeads == 1)
+      return m.plainNorm(where, x, weight);
+    Value groups = m.splitHeads(where, x, linear.keyHeads);
+    groups = m.normWithoutWeight(where, groups);
+    return scaleRows(m, where, m.mergeHeads(where, groups), weight);
+  }
+
   Value build(Value x) const {
+    if (!layout.stateIn.empty())
+      return buildStateSpace(x);
     Projected p =
         layout.linearIn.empty() ? projectSeparately(x) : projectGroups(x);
     int64_t key = linear.getKeySize();
@@ -111,17 +172,13 @@ struct LinearBuilder {
     q = m.l2NormOfRows(place, q, epsilon, 1 / std::sqrt(double(linear.keyDim)));
     k = m.l2NormOfRows(place, k, epsilon, 1);
     Value beta = m.sigmoid(place, p.beta, f32);
-    Value decay =
-        m.decays(place, p.decay,
-                 vector(layout.linearDecayLog, linear.valueHeads, f32, "zeros"),
-                 vector(layout.linearDecayBias, linear.valueHeads, f32,
-                        "ones"));
+    Value decay = decays(steps(p.decay));
     Value y = m.deltaRule(place, q, k, v, decay, beta);
-    std::string normName = layout.linearNorm.str() + ".weight";
     y = m.plainNorm(
         m.placeOf(at(layout.linearNorm)),
         m.convert(place, y, m.getModelType()),
-        vector(normName, linear.valueDim, m.getModelType(), "ones"));
+        vector(layout.linearNorm + ".weight", linear.valueDim,
+               m.getModelType(), "ones"));
     Value gate = m.splitHeads(place, p.gate, linear.valueHeads);
     y = m.mul(place, y, m.activation(place, gate, c.activation));
     return project(m, at(layout.linearOut), m.mergeHeads(place, y),

@@ -88,6 +88,12 @@ static void adjustQwen(ObjectReader &reader, ModelConfig &config) {
         "shared_expert_intermediate_size", std::nullopt, 1, maxWidth);
 }
 
+void readSharedExperts(ObjectReader &reader, ModelConfig &config,
+                       int64_t width) {
+  readExperts(reader, config, "num_local_experts");
+  config.experts->sharedWidth = width;
+}
+
 void readNextExperts(ObjectReader &reader, ModelConfig &config,
                      bool mayBeDense) {
   readExperts(reader, config, "num_experts");

@@ -660,6 +660,7 @@ ArrayRef<Family> getFamilies() {
                                  getMiniMaxM2(),
                                  getErnieMoe(),
                                  getLlama4Text(),
+                                 getGraniteHybrid(),
                                  getQwen3Next(),
                                  getQwen35Text(),
                                  getQwen35MoeText()};

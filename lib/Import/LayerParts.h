@@ -34,6 +34,22 @@ mlir::Value project(ModelBuilder &m, const std::string &path, mlir::Value x,
                     int64_t outputs, bool hasBias, Part part = {},
                     const OtherForm &other = {}, int64_t grain = 0);
 
+/// x[b, s, heads, d] times factors[b, s, heads], in f32 (BuildElementwise.cpp).
+mlir::Value scaleHeads(ModelBuilder &m, llvm::StringRef path, mlir::Value x,
+                       mlir::Value factors);
+/// y + x * factors[heads], of y and x [b, s, heads, d], in f32.
+mlir::Value addScaledHeads(ModelBuilder &m, llvm::StringRef path, mlir::Value y,
+                           mlir::Value x, mlir::Value factors);
+/// x[..., n] times factors[n], in the type of x.
+mlir::Value scaleRows(ModelBuilder &m, llvm::StringRef path, mlir::Value x,
+                      mlir::Value factors);
+/// softplus(x[..., n] + bias[n]), in f32.
+mlir::Value softplus(ModelBuilder &m, llvm::StringRef path, mlir::Value x,
+                     mlir::Value bias);
+/// -exp(rateLog[n]) * x[..., n], in f32.
+mlir::Value scaleByRates(ModelBuilder &m, llvm::StringRef path, mlir::Value x,
+                         mlir::Value rateLog);
+
 /// Linear attention of the layer that is emitted, with its projections, of the
 /// normed x[b, s, h] (BuildLinearAttention.cpp).
 mlir::Value buildLinearAttention(ModelBuilder &m, mlir::Value x);

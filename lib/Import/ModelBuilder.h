@@ -232,9 +232,6 @@ public:
   mlir::Value add(llvm::StringRef path, mlir::Value a, mlir::Value b);
   /// 1 / (1 + exp(-x)), rounded to `element`.
   mlir::Value sigmoid(llvm::StringRef path, mlir::Value x, mlir::Type element);
-  /// -exp(rateLog[n]) * softplus(x[..., n] + bias[n]), in f32.
-  mlir::Value decays(llvm::StringRef path, mlir::Value x, mlir::Value rateLog,
-                     mlir::Value bias);
   /// x in another type of floats.
   mlir::Value convert(llvm::StringRef path, mlir::Value x, mlir::Type element);
   mlir::Type getModelType() const { return elementType; }

@@ -138,6 +138,11 @@ struct ModelLayout {
   llvm::StringRef linearConv, linearDecayLog, linearDecayBias, linearNorm,
       linearOut;
 
+  /// Mamba-2 in the place of attention: a projection of gates, values, keys,
+  /// queries and steps, one after the other, and what values are multiplied by
+  /// and added to the rule's result; the rest as above.
+  llvm::StringRef stateIn, stateSkip;
+
   /// Behind each head's rows of the projection of queries are as many of a
   /// gate, whose sigmoid multiplies what attention gives.
   bool attentionIsGated = false;
@@ -269,6 +274,8 @@ struct ConfigKeys {
   /// The name that `layer_types` gives a layer with a short convolution, or
   /// linear attention, instead of attention.
   llvm::StringRef convKind;
+  /// Other names that files have for that, and for attention.
+  llvm::StringRef otherConvKind, otherFullKind;
 
   /// What `layer_types` calls attention that is plain attention up to some
   /// length, such as that of a chunk; no program is longer then.

@@ -153,6 +153,7 @@ struct ConvConfig {
 /// Describes linear attention, whose value heads share key heads.
 struct LinearConfig {
   int64_t keyHeads = 0, valueHeads = 0, keyDim = 0, valueDim = 0;
+  bool hasBias = false; ///< The projections of Mamba-2 have one.
 
   /// Elements of all queries, or keys, and of all values.
   int64_t getKeySize() const { return keyHeads * keyDim; }
