@@ -46,7 +46,7 @@ def generate(program, folder, place, *options):
 
 @pytest.mark.parametrize("name, degree, chunk, rows, cells", [
     ("lfm2", 1, 7, 3, 64), ("lfm2", 2, 5, 8, 128), ("lfm2-bias", 4, 8, 3, 64),
-    ("qwen3-next", 1, 7, 3, 64), ("qwen3-next", 4, 40, 2, 128), ("qwen3.5", 2, 5, 3, 64)])
+    ("qwen3-next", 1, 7, 3, 64), ("qwen3-next", 4, 40, 2, 128), ("qwen3.5", 2, 5, 3, 64), ("granite-h", 2, 7, 3, 64)])
 def test_as_the_plain_program(name, degree, chunk, rows, cells, tmp_path):
     """The law: any chunks, rows and pages give the plain program's logits."""
     folder = FAMILIES / name
