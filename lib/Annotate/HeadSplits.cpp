@@ -39,15 +39,15 @@ bool tp::isWasteful(HeadCounts heads, const HeadSplit &split) {
   return split.getPaddedQueries() > 2 * heads.queries;
 }
 
-static std::string count(int64_t number, const char *what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+static std::string several(int64_t number, llvm::StringRef what) {
+  return std::to_string(number) + " " + what.str() + (number == 1 ? "" : "s");
 }
 
 std::string tp::describe(HeadCounts heads, const HeadSplit &split) {
   int64_t all = split.getPaddedQueries();
   return std::to_string(split.outer) + " x " + std::to_string(split.inner) +
-         ", " + count(split.getQueries(), "query head") + " and " +
-         count(split.keys, "KV head") + " a rank, " +
+         ", " + several(split.getQueries(), heads.query) + " and " +
+         several(split.keys, heads.key) + " a rank, " +
          std::to_string(all - heads.queries) + " of " +
-         count(all, "query head") + " padding";
+         several(all, heads.query) + " padding";
 }

@@ -17,6 +17,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
+#include "llvm/ADT/StringRef.h"
 #include <string>
 
 namespace tp {
@@ -24,6 +25,10 @@ namespace tp {
 /// Numbers of heads that share what.
 struct HeadCounts {
   int64_t queries, keys;
+  /// What messages call one of each: of linear attention value heads share
+  /// key heads.
+  llvm::StringLiteral query = "query head", key = "KV head",
+                      keysTogether = "key/value heads";
   /// Query heads of each KV head.
   int64_t getGroup() const { return queries / keys; }
 };

@@ -30,6 +30,7 @@
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Resolve/Provenance.h"
+#include "llvm/ADT/SetVector.h"
 #include <set>
 
 using namespace mlir;
@@ -60,11 +61,18 @@ public:
 
   /// Cuts what feeds `op`, if it is an attention, and what it feeds.
   LogicalResult fit(Operation *op);
+  /// The same for linear attention. Comes first, as convolutions before it are
+  /// cut between heads.
+  LogicalResult fitRecurrence(Operation *op);
 
 private:
   /// Says once for each kind of heads how they are shared, if some are padding.
   void report(Operation *op, HeadCounts heads, ArrayRef<HeadSplit> splits);
 
+  /// The cuts of heads over `axes`, of query and of KV heads. An error if there
+  /// are none.
+  FailureOr<std::pair<DimSharding, DimSharding>>
+  chooseCuts(Operation *op, HeadCounts heads, const AxisList &axes);
   /// Cuts dimension `dim` of the weight, which has `numHeads` parts, as the
   /// heads are cut; leaves what has no annotation.
   void setCut(Operation *weight, unsigned dim, int64_t numHeads,
@@ -200,7 +208,8 @@ static InFlightDiagnostic startError(Operation *op, HeadCounts heads,
   if (!where.empty())
     diag << "at " << where << ": ";
   diag << "degree " << degree << " does not fit " << heads.queries
-       << " query heads and " << heads.keys << " key/value heads: ";
+       << " " << heads.query << "s and " << heads.keys << " "
+       << heads.keysTogether << ": ";
   return diag;
 }
 
@@ -234,8 +243,8 @@ void HeadFitter::report(Operation *op, HeadCounts heads,
       !reported.insert({heads.queries, heads.keys, best.getDegree()}).second)
     return;
   InFlightDiagnostic diag = emitRemark(op->getLoc());
-  diag << heads.queries << " query heads and " << heads.keys
-       << " key/value heads over " << best.getDegree()
+  diag << heads.queries << " " << heads.query << "s and " << heads.keys << " "
+       << heads.keysTogether << " over " << best.getDegree()
        << " ranks: " << describe(heads, best);
   auto others = splits.drop_front().take_front(2);
   diag << (others.empty() ? "" : "; next best: ");
@@ -304,6 +313,182 @@ static AxisList findAxes(ArrayRef<HeadProjection> projections,
   return axes;
 }
 
+FailureOr<std::pair<DimSharding, DimSharding>>
+HeadFitter::chooseCuts(Operation *op, HeadCounts heads, const AxisList &axes) {
+  int64_t degree = getShardCount(axes);
+  SmallVector<HeadSplit> splits = listHeadSplits(heads, degree);
+  // Axes are cut where their sizes allow.
+  llvm::erase_if(splits, [&](const HeadSplit &split) {
+    return !splitLeading(axes, split.outer);
+  });
+  if (splits.empty() || (!allowsPadding && isWasteful(heads, splits.front())))
+    return refuse(op, heads, degree, allowsPadding);
+  report(op, heads, splits);
+  const HeadSplit &best = splits.front();
+  AxisList leading = canonicalize(splitLeading(axes, best.outer)->first);
+  return std::pair{
+      DimSharding{axes, 1, false, heads.getGroup(), best.outer},
+      DimSharding{leading}};
+}
+
+//===----------------------------------------------------------------------===//
+// Linear attention
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The operands of a gated delta rule, and of one in a step its pool.
+struct DeltaHeads {
+  SmallVector<Value, 3> keys, values;
+  Value result, pool;
+  HeadCounts counts;
+};
+} // namespace
+
+static std::optional<DeltaHeads> getDelta(Operation *op) {
+  auto describe = [](auto rule, Value pool) {
+    auto numHeads = [](Value value) {
+      return cast<RankedTensorType>(value.getType()).getDimSize(2);
+    };
+    HeadCounts counts{numHeads(rule.getValue()), numHeads(rule.getKey()),
+                      "value head", "key head", "key heads"};
+    DeltaHeads heads{{rule.getQuery(), rule.getKey()},
+                     {rule.getValue(), rule.getDecay()},
+                     rule.getResult(),
+                     pool,
+                     counts};
+    if (Value beta = rule.getBeta())
+      heads.values.push_back(beta);
+    return heads;
+  };
+  if (auto rule = dyn_cast<nn::GatedDeltaRuleOp>(op))
+    return describe(rule, Value());
+  if (auto rule = dyn_cast<nn::PagedGatedDeltaRuleOp>(op))
+    return describe(rule, rule.getPool());
+  return std::nullopt;
+}
+
+namespace {
+/// What heads of one kind are made with: the weights of linear layers and
+/// convolutions, and vectors that loops on the way read; and pools of what
+/// convolutions read in a step.
+struct HeadSources {
+  llvm::SmallSetVector<Operation *, 8> weights;
+  SmallVector<Value, 2> pools;
+
+  void add(Value weight) {
+    if (Operation *found = weight ? findWeight(weight) : nullptr)
+      weights.insert(found);
+  }
+  /// Adds what `value` is made with.
+  void addBehind(Value value);
+};
+} // namespace
+
+void HeadSources::addBehind(Value value) {
+  while (Operation *op = value ? value.getDefiningOp() : nullptr) {
+    if (findWeight(value))
+      return add(value);
+    if (auto linear = dyn_cast<nn::LinearOp>(op)) {
+      add(linear.getWeight());
+      return add(linear.getBias());
+    }
+    if (auto conv = dyn_cast<nn::CausalConvOp>(op)) {
+      add(conv.getWeight());
+      add(conv.getBias());
+    } else if (auto conv = dyn_cast<nn::PagedConvOp>(op)) {
+      add(conv.getWeight());
+      add(conv.getBias());
+      pools.push_back(conv.getPool());
+    } else if (OperandRange parts = getParts(op); !parts.empty()) {
+      for (Value part : parts)
+        addBehind(part);
+      return;
+    }
+    bool isOpaque = op->getNumRegions() != 0 && !isa<linalg::TransposeOp>(op);
+    if (op->getNumResults() != 1 || op->getNumOperands() == 0 || isOpaque ||
+        !isa<RankedTensorType>(op->getOperand(0).getType()))
+      return;
+    value = op->getOperand(0);
+  }
+}
+
+/// Forward through what leaves the heads where they are: adds what the result
+/// is multiplied by, and returns the weight of the output projection, null if
+/// there is none.
+static Operation *addGates(Value value, HeadSources &sources) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (auto linear = dyn_cast<nn::LinearOp>(user))
+      return linear.getInput() == value ? findWeight(linear.getWeight())
+                                        : nullptr;
+    OperandRange parts = getParts(user);
+    if (user->getNumResults() != 1 ||
+        (user->getNumRegions() != 0 && parts.empty()))
+      return nullptr;
+    if (isa<arith::MulFOp>(user))
+      parts = user->getOperands();
+    for (Value operand : parts)
+      if (operand != value)
+        sources.addBehind(operand);
+    value = user->getResult(0);
+  }
+  return nullptr;
+}
+
+/// Cuts a pool [slots, channels, ...], perhaps of all layers, whose channels
+/// are those of so many heads, as the heads are cut.
+static void shardPool(Value pool, int64_t numHeads, const DimSharding &cut,
+                      FlatSymbolRefAttr meshName, const Mesh &mesh) {
+  StateOp state = findState(pool);
+  if (!state || state.getShardingAttr())
+    return;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(state.getType()).getShape();
+  int64_t own = cast<RankedTensorType>(pool.getType()).getRank();
+  int64_t dim = int64_t(shape.size()) - own + 1, size = shape[dim] / numHeads;
+  TensorSharding sharding = TensorSharding::replicated(shape.size());
+  sharding.dims[dim] = {cut.axes, cut.grain * size, cut.open, cut.block * size,
+                        cut.outer};
+  sharding.normalize(shape);
+  state.setShardingAttr(
+      ShardingAttr::get(state.getContext(), meshName, mesh, sharding));
+}
+
+LogicalResult HeadFitter::fitRecurrence(Operation *op) {
+  std::optional<DeltaHeads> heads = getDelta(op);
+  if (!heads)
+    return success();
+  HeadSources keys, values;
+  for (Value value : heads->keys)
+    keys.addBehind(value);
+  for (Value value : heads->values)
+    values.addBehind(value);
+  Operation *output = addGates(heads->result, values);
+  SmallVector<HeadProjection> projections;
+  for (Operation *weight : values.weights)
+    projections.push_back({weight});
+  AxisList axes = findAxes(projections, output, mesh);
+  auto cuts = chooseCuts(op, heads->counts, axes);
+  if (failed(cuts))
+    return failure();
+  auto [valueCut, keyCut] = *cuts;
+  int64_t numValues = heads->counts.queries, numKeys = heads->counts.keys;
+  for (Operation *weight : values.weights)
+    setCut(weight, 0, numValues, valueCut);
+  setCut(output, 1, numValues, valueCut);
+  // What holds rows of both is laid out by key heads.
+  for (Operation *weight : keys.weights)
+    setCut(weight, 0, numKeys, keyCut);
+  ShardingAttr attr = getWeightSharding(output);
+  if (!heads->pool || !attr)
+    return success();
+  values.pools.push_back(heads->pool);
+  for (Value pool : values.pools)
+    shardPool(pool, numValues, valueCut, attr.getMesh(), mesh);
+  for (Value pool : keys.pools)
+    shardPool(pool, numKeys, keyCut, attr.getMesh(), mesh);
+  return success();
+}
+
 LogicalResult HeadFitter::fit(Operation *op) {
   // The pool of a convolution lies as the channels of its weight do.
   if (auto conv = dyn_cast<nn::PagedConvOp>(op))
@@ -317,19 +502,10 @@ LogicalResult HeadFitter::fit(Operation *op) {
                  value = findProjection(found->value);
   Operation *output = findOutputWeight(found->result);
   AxisList axes = findAxes({query, key, value}, output, mesh);
-  int64_t degree = getShardCount(axes);
-  SmallVector<HeadSplit> splits = listHeadSplits(heads, degree);
-  // Axes are cut where their sizes allow.
-  llvm::erase_if(splits, [&](const HeadSplit &split) {
-    return !splitLeading(axes, split.outer);
-  });
-  if (splits.empty() || (!allowsPadding && isWasteful(heads, splits.front())))
-    return refuse(op, heads, degree, allowsPadding);
-  report(op, heads, splits);
-  const HeadSplit &best = splits.front();
-  AxisList leading = canonicalize(splitLeading(axes, best.outer)->first);
-  DimSharding queries{axes, 1, false, heads.getGroup(), best.outer};
-  DimSharding keys{leading};
+  auto cuts = chooseCuts(op, heads, axes);
+  if (failed(cuts))
+    return failure();
+  auto [queries, keys] = *cuts;
   for (Operation *weight : {query.weight, query.bias, query.norm})
     setCut(weight, 0, heads.queries, queries);
   setCut(output, 1, heads.queries, queries);
@@ -351,8 +527,10 @@ LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh,
                            llvm::SmallPtrSetImpl<Operation *> &fitted) {
   HeadFitter fitter(mesh, allowsPadding, fitted);
   WalkResult result = module.walk([&](Operation *op) {
-    return failed(fitter.fit(op)) ? WalkResult::interrupt()
-                                  : WalkResult::advance();
+    return WalkResult(fitter.fitRecurrence(op));
   });
+  if (!result.wasInterrupted())
+    result = module.walk(
+        [&](Operation *op) { return WalkResult(fitter.fit(op)); });
   return failure(result.wasInterrupted());
 }

@@ -117,6 +117,7 @@ namespace {
 struct CacheFigures {
   int64_t peak = 0; ///< Bytes, of the largest step.
   int64_t most = 0; ///< Pages that all rows can fill.
+  int64_t page = 0; ///< Tokens of a page.
   int64_t pageBytes = 0;
 };
 
@@ -349,6 +350,7 @@ FailureOr<CacheFigures> Compilation::measure() {
   CacheFigures figures;
   figures.most =
       number("rows") * llvm::divideCeil(number("context"), number("page"));
+  figures.page = number("page");
   figures.pageBytes = states / (number("cells") / number("page"));
   llvm::json::Value manifest =
       llvm::cantFail(llvm::json::parse(text.getValue()));
@@ -374,14 +376,17 @@ static LogicalResult fitCache(MLIRContext &context, CompileOptions &options,
   ScopedDiagnosticHandler quiet(&context, [](Diagnostic &diag) {
     return success(diag.getSeverity() != DiagnosticSeverity::Error);
   });
+  int64_t cellsOfPage = 1;
   auto measure = [&](int64_t pages) {
-    trial.import.generate->cells = pages * GenerateOptions::page;
+    // Cells are whole pages, so that one is the least that there may be.
+    trial.import.generate->cells = pages == 1 ? 1 : pages * cellsOfPage;
     return Compilation(context, trial, llvm::nulls()).measure();
   };
   int64_t memory = *options.memory;
   FailureOr<CacheFigures> least = measure(1);
   if (failed(least))
     return failure();
+  cellsOfPage = least->page;
   if (least->peak > memory)
     return emitError(context)
            << "a rank needs " << formatBytes(least->peak)
@@ -399,9 +404,9 @@ static LogicalResult fitCache(MLIRContext &context, CompileOptions &options,
     pages -= llvm::divideCeil(found->peak - memory, page);
     pages = std::max<int64_t>(pages, 1);
   }
-  options.import.generate->cells = pages * GenerateOptions::page;
-  log << "cache       " << pages * GenerateOptions::page << " tokens, of "
-      << most * GenerateOptions::page << " that all rows can fill\n";
+  options.import.generate->cells = pages * cellsOfPage;
+  log << "cache       " << pages * cellsOfPage << " tokens, of "
+      << most * cellsOfPage << " that all rows can fill\n";
   return success();
 }
 

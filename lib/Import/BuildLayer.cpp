@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelBuilder.h"
+#include "LayerParts.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Import/ModelAttributes.h"
 
@@ -19,28 +19,14 @@ using namespace mlir;
 
 namespace tp {
 
-namespace {
-/// Rows of a fused projection: `total` of them, of which a part is read.
-struct Part {
-  int64_t offset = 0, total = 0;
-  StringRef name; ///< For the place.
-};
-/// The other form that checkpoints may have of a projection: of a part of a
-/// fused one its own tensor, and the other way around.
-struct OtherForm {
-  std::string path;
-  Part part;
-};
-} // namespace
-
 /// `name` beside the module at `path`.
 static std::string besideOf(StringRef path, StringRef name) {
   return (path.rsplit('.').first + "." + name).str();
 }
 
-static Value project(ModelBuilder &m, const std::string &path, Value x,
-                     int64_t outputs, bool hasBias, Part part = {},
-                     const OtherForm &other = {}, int64_t grain = 0) {
+Value project(ModelBuilder &m, const std::string &path, Value x,
+              int64_t outputs, bool hasBias, Part part, const OtherForm &other,
+              int64_t grain) {
   int64_t inputs = ModelBuilder::shapeOf(x).back();
   bool isTransposed = m.config.layout.isTransposed;
   auto weightOf = [&](const std::string &path, Part part) {
@@ -130,12 +116,13 @@ struct LayerBuilder {
   }
 
   /// This also reads a checkpoint that has the parts of a projection which the
-  /// family lays out by KV heads.
-  std::array<Value, 3> projectSeparately(Value x) const {
+  /// family lays out by KV heads. Of a gated attention `gate` is what its gates
+  /// are made from, [b, s, heads, d].
+  std::array<Value, 3> projectSeparately(Value x, Value &gate) const {
     int64_t queries = c.numHeads * c.headDim, keys = c.numKVHeads * c.headDim;
     bool isFused = layout.fusion == Fusion::Blocks;
     auto one = [&](StringRef name, StringRef short_, int64_t offset,
-                   int64_t count, StringRef normName) {
+                   int64_t count, StringRef normName, bool isGated = false) {
       Part rows{offset, queries + 2 * keys, short_};
       bool hasName = layout.fusion == Fusion::None;
       std::string path = at(hasName ? name : layout.queryKeyValue);
@@ -145,11 +132,19 @@ struct LayerBuilder {
         other = {apart, Part()};
       else if (!hasName)
         path = apart, other = {};
-      Value y = project(m, path, x, count * c.headDim, c.queryKeyValueBias,
-                        isFused ? rows : Part(), other);
-      return heads(y, path, count, normName);
+      if (isGated)
+        other = {};
+      Value y = project(m, path, x, (isGated ? 2 : 1) * count * c.headDim,
+                        c.queryKeyValueBias, isFused ? rows : Part(), other);
+      if (!isGated)
+        return heads(y, path, count, normName);
+      std::string place = m.placeOf(path);
+      y = m.splitHeads(place, y, count);
+      gate = m.slice(place, y, 3, c.headDim, c.headDim);
+      return headNorm(normName, m.slice(place, y, 3, 0, c.headDim));
     };
-    Value q = one(layout.query, "q", 0, c.numHeads, layout.queryNorm);
+    Value q = one(layout.query, "q", 0, c.numHeads, layout.queryNorm,
+                  layout.attentionIsGated);
     Value k = one(layout.key, "k", queries, c.numKVHeads, layout.keyNorm);
     Value v = one(layout.value, "v", queries + keys, c.numKVHeads, "");
     return {q, k, v};
@@ -246,12 +241,13 @@ struct LayerBuilder {
     return {q, k, m.slice(place, each, 3, plain, c.valueDim)};
   }
 
-  std::array<Value, 3> projectAll(Value x) const {
+  std::array<Value, 3> projectAll(Value x, Value &gate) const {
     if (c.latent)
       return projectLatent(x);
     std::string place = m.placeOf(at(layout.attention));
     bool isGrouped = layout.fusion == Fusion::Groups && !isApart();
-    auto [q, k, v] = isGrouped ? projectGroups(x) : projectSeparately(x);
+    auto [q, k, v] =
+        isGrouped ? projectGroups(x) : projectSeparately(x, gate);
     q = rotate(place, q);
     k = rotate(place, k);
     if (layout.rotatesBeforeNorms) {
@@ -265,7 +261,8 @@ struct LayerBuilder {
 
   Value attend(Value x) const {
     std::string path = at(layout.attention), place = m.placeOf(path);
-    auto [q, k, v] = projectAll(x);
+    Value gate;
+    auto [q, k, v] = projectAll(x, gate);
     Value sinks;
     if (!layout.sinks.empty())
       sinks = m.parameter(m.namesOf(at(layout.sinks)), {c.numHeads});
@@ -275,6 +272,8 @@ struct LayerBuilder {
                           /*causal=*/false, kind.slides)
             : m.causalAttention(place, q, k, v, inputs.bias, sinks,
                                 kind.slides);
+    if (gate)
+      context = m.mul(place, context, m.sigmoid(place, gate, m.getModelType()));
     Value y = project(m, at(layout.output), m.mergeHeads(place, context),
                       c.hiddenSize, c.attentionOutputBias, Part(), OtherForm(),
                       /*grain=*/c.valueDim);
@@ -296,7 +295,8 @@ struct LayerBuilder {
     Value bias;
     if (hasBias)
       bias = m.parameter(m.namesOf(at(layout.conv) + ".bias"), {c.hiddenSize});
-    Value y = m.causalConv(place, m.mul(place, before, input), weight, bias);
+    Value y = m.causalConv(place, m.mul(place, before, input), weight, bias,
+                           /*which=*/0);
     return project(m, at(layout.convOut), m.mul(place, behind, y), c.hiddenSize,
                    hasBias);
   }
@@ -349,7 +349,9 @@ struct LayerBuilder {
   Value build(Value x) const {
     std::string place = m.placeOf(layout.layer);
     Value normed = kind.skipsNorm ? x : norm(layout.attentionNorm, x);
-    Value mixed = kind.convolves ? convolve(normed) : attend(normed);
+    Value mixed = !kind.convolves ? attend(normed)
+                  : c.linear      ? buildLinearAttention(m, normed)
+                                  : convolve(normed);
     Value attended = norm(layout.attentionAddendNorm, mixed);
     attended = m.scale(place, attended, c.residualScale);
     if (layout.isParallel) {

@@ -76,6 +76,37 @@ static Composite getQwen3VL() {
   return row;
 }
 
+/// Layers that predict more tokens are not read.
+static Composite getQwen35(StringRef modelType, StringRef architecture,
+                           StringRef textType) {
+  Composite row = getQwenVL(modelType, architecture, textType);
+  row.keys.push_back("language_model_only");
+  row.ignored.push_back("mtp.*");
+  row.defaults = {{"vocab_size", 248320}, {"num_attention_heads", 16}};
+  return row;
+}
+
+static Composite getQwen35Dense() {
+  Composite row = getQwen35("qwen3_5", "Qwen3_5ForConditionalGeneration",
+                            "qwen3_5_text");
+  row.defaults.append({{"hidden_size", 4096},
+                       {"intermediate_size", 12288},
+                       {"num_hidden_layers", 32},
+                       {"num_key_value_heads", 4}});
+  return row;
+}
+
+static Composite getQwen35Moe() {
+  Composite row = getQwen35("qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration",
+                            "qwen3_5_moe_text");
+  row.defaults.append({{"hidden_size", 2048},
+                       {"num_hidden_layers", 40},
+                       {"num_key_value_heads", 2},
+                       {"num_experts", 256},
+                       {"num_experts_per_tok", 8}});
+  return row;
+}
+
 ArrayRef<Composite> getComposites() {
   static const Composite table[] = {
       getMistral3("mistral3"),
@@ -137,7 +168,9 @@ ArrayRef<Composite> getComposites() {
        .keys = {"vision_config", "boi_token_index", "eoi_token_index",
                 "image_token_index"},
        .ignored = {"vision_model.*", "multi_modal_projector.*",
-                   "model.vision_model.*", "model.multi_modal_projector.*"}}};
+                   "model.vision_model.*", "model.multi_modal_projector.*"}},
+      getQwen35Dense(),
+      getQwen35Moe()};
   return table;
 }
 

@@ -41,6 +41,11 @@ Family getQwen3VLText();
 
 // Convolutions in the place of attention (ConvFamilies.cpp).
 Family getLfm2();
+/// LinearFamilies.cpp: layers with linear attention.
+Family getGraniteHybrid();
+Family getQwen3Next();
+Family getQwen35Text();
+Family getQwen35MoeText();
 
 // Layer norms and no gate (LayerNormFamilies.cpp).
 Family getPhi();

@@ -88,6 +88,27 @@ static void adjustQwen(ObjectReader &reader, ModelConfig &config) {
         "shared_expert_intermediate_size", std::nullopt, 1, maxWidth);
 }
 
+void readSharedExperts(ObjectReader &reader, ModelConfig &config,
+                       int64_t width) {
+  readExperts(reader, config, "num_local_experts");
+  config.experts->sharedWidth = width;
+}
+
+void readNextExperts(ObjectReader &reader, ModelConfig &config,
+                     bool mayBeDense) {
+  readExperts(reader, config, "num_experts");
+  ExpertsConfig &experts = *config.experts;
+  auto width = [&](llvm::StringRef key) {
+    return reader.getInt(key, 512, 1, maxWidth);
+  };
+  experts.width = width("moe_intermediate_size");
+  experts.sharedWidth = width("shared_expert_intermediate_size");
+  if (!mayBeDense)
+    return;
+  experts.normalizes = reader.getBool("norm_topk_prob", true);
+  readDenseLayers(reader, config);
+}
+
 /// The text of a whole may leave the number out.
 static void adjustQwenVL(ObjectReader &reader, ModelConfig &config) {
   readQwenExperts(reader, config, 60);

@@ -659,7 +659,11 @@ ArrayRef<Family> getFamilies() {
                                  getGptOss(),
                                  getMiniMaxM2(),
                                  getErnieMoe(),
-                                 getLlama4Text()};
+                                 getLlama4Text(),
+                                 getGraniteHybrid(),
+                                 getQwen3Next(),
+                                 getQwen35Text(),
+                                 getQwen35MoeText()};
   return table;
 }
 

@@ -102,6 +102,29 @@ void adviseOnLength(InFlightDiagnostic &diag, const ModelConfig &config,
        << "}";
 }
 
+/// As many tokens that the keys and values of a page take no less than the
+/// state that is kept of it, but few enough that texts find pages to share, and
+/// no more than a text may have.
+static int64_t choosePage(const ModelConfig &config,
+                          const GenerateOptions &options, int64_t layers) {
+  constexpr int64_t mostTokens = 512;
+  int64_t page = GenerateOptions::defaultPage;
+  if (!config.linear)
+    return page;
+  int64_t numLinear =
+      llvm::count(ArrayRef(config.convolves).take_front(layers), true);
+  constexpr int64_t stateBytes[] = {4, 2, 2, 1, 1};
+  int64_t elementBytes = stateBytes[int(options.cacheType)];
+  int64_t token = (layers - numLinear) * config.numKVHeads *
+                  (config.headDim + config.valueDim) * elementBytes;
+  int64_t state = numLinear * config.linear->valueHeads *
+                  config.linear->getStateSize() * int64_t(sizeof(float));
+  int64_t longest = std::min(mostTokens, options.context);
+  while (page < longest && page * token < state)
+    page *= 2;
+  return page;
+}
+
 FailureOr<GenerateOptions> chooseGeneration(Location loc,
                                             const ModelConfig &config,
                                             const GenerateRequest &request,
@@ -128,6 +151,10 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
   if (failed(checkRange(loc, "rows", options.rows, maxRows, "at most")) ||
       failed(checkRange(loc, "chunk", options.chunk, maxChunk, "at most")))
     return failure();
+  options.page = request.page.value_or(choosePage(config, options, layers));
+  if (failed(checkRange(loc, "page", options.page, GenerateOptions::maxPage,
+                        "at most")))
+    return failure();
   options.cells = request.cells.value_or(0);
   if (request.cells &&
       failed(checkRange(loc, "cells", options.cells, options.getMostCells(),
@@ -137,6 +164,12 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
       config.numKVHeads * std::max(config.headDim, config.valueDim);
   if (config.conv)
     widest = std::max(widest, config.hiddenSize);
+  // A state is that of a page.
+  if (config.linear)
+    widest = std::max({widest, config.linear->getValueSize(),
+                       config.linear->getKeySize(),
+                       config.linear->valueHeads *
+                           config.linear->getStateSize() / options.page});
   if (options.getCells() > maxElements / layers / widest)
     return emitError(loc) << "a cache of " << options.rows << " rows of "
                           << options.context
@@ -189,7 +222,7 @@ LogicalResult noteGeneration(ModuleOp module, StringRef directory,
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
   };
   SmallVector<NamedAttribute> entries = {
-      number("page", GenerateOptions::page),
+      number("page", options.page),
       number("context", options.context),
       number("rows", options.rows),
       number("cells", options.getCells()),

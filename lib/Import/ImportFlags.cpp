@@ -76,6 +76,11 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
             cl::desc("Tokens of the largest step (default 512, or the context "
                      "if that is shorter)"),
             cl::value_desc("T"), cl::cat(category)),
+      page("page",
+           cl::desc("Tokens of a page of the cache, which texts that begin "
+                    "alike share whole (default 32, or more where a page also "
+                    "keeps a state of linear attention)"),
+           cl::value_desc("N"), cl::cat(category)),
       cells("cells",
             cl::desc("Tokens that the cache holds, of all texts together "
                      "(default: of as many as there are rows, each as long as "
@@ -179,6 +184,7 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
                                                  &context,
                                                  &rows,
                                                  &chunk,
+                                                 &page,
                                                  &cells,
                                                  &kvDtype,
                                                  &generationConfig,
@@ -212,7 +218,8 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   };
   positive(batch);
   positive(layers);
-  for (const cl::opt<int64_t> *option : {&context, &rows, &chunk, &cells}) {
+  for (const cl::opt<int64_t> *option : {&context, &rows, &chunk, &page,
+                                         &cells}) {
     positive(*option);
     if (option->getNumOccurrences() && !generate)
       reject(option->ArgStr, "has no meaning without --generate");
@@ -255,6 +262,7 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
                         given(rows),
                         given(chunk),
                         given(cells),
+                        given(page),
                         readCacheType(),
                         generationConfig.getNumOccurrences()
                             ? std::optional(generationConfig.getValue())

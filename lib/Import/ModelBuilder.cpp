@@ -265,11 +265,7 @@ Value ModelBuilder::norm(StringRef path, Value x, Value weight, Value bias,
 }
 
 Value ModelBuilder::normWithoutWeight(StringRef path, Value x) {
-  Value ones = splat(path, type(shapeOf(x).take_back(1)), 1);
-  return nn::RMSNormOp::create(builder, at(path), x.getType(), /*rstd=*/Type(),
-                               x, ones,
-                               builder.getF64FloatAttr(config.normEpsilon))
-      .getResult();
+  return plainNorm(path, x, splat(path, type(shapeOf(x).take_back(1)), 1));
 }
 
 Value ModelBuilder::embedding(StringRef path, Value ids, Value table,
@@ -300,6 +296,13 @@ Value ModelBuilder::add(StringRef path, Value a, Value b) {
 
 Value ModelBuilder::mul(StringRef path, Value a, Value b) {
   return arith::MulFOp::create(builder, at(path), a, b);
+}
+
+Value ModelBuilder::plainNorm(StringRef path, Value x, Value weight) {
+  return nn::RMSNormOp::create(builder, at(path), x.getType(), /*rstd=*/Type(),
+                               x, weight,
+                               builder.getF64FloatAttr(config.normEpsilon))
+      .getResult();
 }
 
 Value ModelBuilder::splat(StringRef path, Type type, double value) {

@@ -138,9 +138,14 @@ public:
                               mlir::Value k, mlir::Value v, mlir::Value bias,
                               mlir::Value sinks, bool slides);
   /// A short convolution of x[b, s, c]; `bias` may be null. A step reads inputs
-  /// of earlier ones from the layer's pool, and keeps its own there.
+  /// of earlier ones from the layer's pool number `which`, and keeps its own
+  /// there.
   mlir::Value causalConv(llvm::StringRef path, mlir::Value x,
-                         mlir::Value weight, mlir::Value bias);
+                         mlir::Value weight, mlir::Value bias, unsigned which);
+  /// nn.gated_delta_rule, in f32; `beta` may be null. A step reads states of
+  /// earlier ones from the layer's last pool, and keeps its own there.
+  mlir::Value deltaRule(llvm::StringRef path, mlir::Value q, mlir::Value k,
+                        mlir::Value v, mlir::Value decay, mlir::Value beta);
   /// values[b, s, n], zero where a step has no token.
   mlir::Value keepTokens(llvm::StringRef path, mlir::Value values);
   /// The positions of hidden[b, s, h] whose logits are asked for.
@@ -225,6 +230,17 @@ public:
                         std::optional<int64_t> paddingRow = {});
   mlir::Value activation(llvm::StringRef path, mlir::Value x, Activation kind);
   mlir::Value add(llvm::StringRef path, mlir::Value a, mlir::Value b);
+  /// 1 / (1 + exp(-x)), rounded to `element`.
+  mlir::Value sigmoid(llvm::StringRef path, mlir::Value x, mlir::Type element);
+  /// x in another type of floats.
+  mlir::Value convert(llvm::StringRef path, mlir::Value x, mlir::Type element);
+  mlir::Type getModelType() const { return elementType; }
+  /// f32 rows of the last dimension times factor / sqrt(sum(x²) + epsilon).
+  mlir::Value l2NormOfRows(llvm::StringRef path, mlir::Value x, double epsilon,
+                           double factor);
+  /// A norm by x / sqrt(mean(x²)) whatever the layout's kind is.
+  mlir::Value plainNorm(llvm::StringRef path, mlir::Value x,
+                        mlir::Value weight);
   /// In a program that is trained with dropout; else `x` (Training.cpp).
   mlir::Value dropout(llvm::StringRef path, mlir::Value x, double probability);
   mlir::Value mul(llvm::StringRef path, mlir::Value a, mlir::Value b);
@@ -290,18 +306,19 @@ private:
     GenerateOptions options;
     int64_t numRows;
     mlir::Value starts, table, rows, positions, cells;
-    /// Of convolutions: see nn.conv_places.
-    mlir::Value slots, sources;
-    /// States of each layer that is written (keys and values, or inputs of a
-    /// convolution), with their successors, and those of the layer that is
-    /// emitted, in this order.
+    /// Of convolutions: see nn.conv_places; and of states of linear attention.
+    mlir::Value slots, sources, stateSlots, stateSources;
+    /// States of each layer that is written (keys and values, or inputs of
+    /// convolutions, or those and a state), with their successors, and those of
+    /// the layer that is emitted, in this order.
     struct Cache {
       std::string name;
       mlir::Value state, successor;
     };
     llvm::SmallVector<Cache> caches;
-    /// Of a convolution what it keeps; otherwise keys, values and, where rows
-    /// have scales of their own, those of both.
+    /// Of a convolution what it keeps; of linear attention what its
+    /// convolutions keep, and its states; otherwise keys, values and, where
+    /// rows have scales of their own, those of both.
     llvm::SmallVector<mlir::Value, 4> layerCaches;
     /// Rows of a quantised cache have scales of their own; else the checkpoint
     /// has them.
@@ -330,10 +347,14 @@ private:
                          llvm::StringRef defaultValue = "zeros");
   NamedValues chooseTokens(llvm::StringRef path, mlir::Value logits);
   mlir::RankedTensorType getCacheType(int64_t layers, int64_t size) const;
-  mlir::RankedTensorType getConvPoolType(int64_t layers) const;
+  mlir::RankedTensorType getConvPoolType(int64_t layers,
+                                         int64_t channels) const;
+  mlir::RankedTensorType getStatePoolType(int64_t layers) const;
   /// How many states a layer has in a step.
   unsigned countCaches(LayerKind kind) const {
-    return kind.convolves ? 1 : step->hasRowScales ? 4 : 2;
+    if (kind.convolves)
+      return config.linear ? 4 : 1;
+    return step->hasRowScales ? 4 : 2;
   }
   void addCaches();
   void addPlaces(mlir::Value context);

@@ -399,10 +399,11 @@ static void readLayerTypes(ObjectReader &reader, const ConfigKeys &keys,
   }
   for (auto [i, type] : llvm::enumerate(*types)) {
     std::optional<StringRef> name = type.getAsString();
-    bool convolves = !keys.convKind.empty() && name == keys.convKind;
+    auto isKind = [&](StringRef kind) { return !kind.empty() && name == kind; };
+    bool convolves = isKind(keys.convKind) || isKind(keys.otherConvKind);
     if (convolves)
       config.convolves[i] = true;
-    if (convolves || (!keys.boundedKind.empty() && name == keys.boundedKind))
+    if (convolves || isKind(keys.boundedKind) || isKind(keys.otherFullKind))
       name = "full_attention";
     if (name != "full_attention" && name != "sliding_attention") {
       auto diag = error();

@@ -52,11 +52,20 @@ RankedTensorType ModelBuilder::getCacheType(int64_t layers,
 /// The inputs that convolutions of so many layers keep of every page
 /// (nn.conv_places), in the type of the model: rounding them would change what
 /// the plain program gives.
-RankedTensorType ModelBuilder::getConvPoolType(int64_t layers) const {
+RankedTensorType ModelBuilder::getConvPoolType(int64_t layers,
+                                               int64_t channels) const {
   const GenerateOptions &options = step->options;
-  int64_t pages = options.getCells() / GenerateOptions::page;
-  int64_t kept = std::min(config.conv->taps - 1, GenerateOptions::page);
-  return type({layers, pages * kept, config.hiddenSize, 1});
+  int64_t kept = std::min(config.conv->taps - 1, options.page);
+  return type({layers, options.getPages() * kept, channels, 1});
+}
+
+/// The state of linear attention behind each page, of so many layers; always in
+/// f32.
+RankedTensorType ModelBuilder::getStatePoolType(int64_t layers) const {
+  const LinearConfig &linear = *config.linear;
+  return RankedTensorType::get({layers, step->options.getPages(),
+                                linear.valueHeads, linear.getStateSize()},
+                               Float32Type::get(builder.getContext()));
 }
 
 /// An argument that is the state `name`, which the first step declares.
@@ -139,8 +148,14 @@ void ModelBuilder::addCaches() {
                                                  {"value_scales", 0}};
   for (const LayerRun &run : runs)
     for (LayerKind kind : run.kinds) {
-      if (kind.convolves)
-        add("conv", getConvPoolType(run.count));
+      if (kind.convolves && config.linear) {
+        const LinearConfig &linear = *config.linear;
+        for (StringRef name : {"conv_queries", "conv_keys"})
+          add(name, getConvPoolType(run.count, linear.getKeySize()));
+        add("conv_values", getConvPoolType(run.count, linear.getValueSize()));
+        add("linear_states", getStatePoolType(run.count));
+      } else if (kind.convolves)
+        add("conv", getConvPoolType(run.count, config.hiddenSize));
       else
         for (auto [name, size] : ArrayRef(kinds).take_front(countCaches(kind)))
           add(name, getCacheType(run.count, size));
@@ -154,7 +169,7 @@ void ModelBuilder::addPlaces(Value context) {
   auto numbers = [&](ArrayRef<int64_t> shape) {
     return RankedTensorType::get(shape, builder.getI32Type());
   };
-  IntegerAttr page = builder.getI64IntegerAttr(GenerateOptions::page);
+  IntegerAttr page = builder.getI64IntegerAttr(step->options.page);
   Location loc = at("places");
   auto places = nn::TokenPlacesOp::create(
       builder, loc, numbers(seq), numbers(seq), numbers(seq), step->starts,
@@ -164,11 +179,20 @@ void ModelBuilder::addPlaces(Value context) {
   step->cells = places.getCells();
   if (!config.conv)
     return;
-  auto inputs = nn::ConvPlacesOp::create(
-      builder, loc, numbers(seq), numbers({seq, config.conv->taps - 1}),
-      step->rows, step->positions, step->cells, step->table, page);
+  auto find = [&](int64_t earlier) {
+    return nn::ConvPlacesOp::create(
+        builder, loc, numbers(seq), numbers({seq, earlier}), step->rows,
+        step->positions, step->cells, step->table, page);
+  };
+  auto inputs = find(config.conv->taps - 1);
   step->slots = inputs.getSlots();
   step->sources = inputs.getSources();
+  if (!config.linear)
+    return;
+  // A state is of one position, the last one.
+  auto states = config.conv->taps == 2 ? inputs : find(1);
+  step->stateSlots = states.getSlots();
+  step->stateSources = states.getSources();
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,7 +281,7 @@ Value ModelBuilder::causalAttention(StringRef path, Value q, Value k, Value v,
 SmallVector<int64_t> ModelBuilder::getBiasShape() const {
   if (!step)
     return {config.numHeads, seq, seq};
-  return {config.numHeads, shapeOf(step->table)[1] * GenerateOptions::page};
+  return {config.numHeads, shapeOf(step->table)[1] * step->options.page};
 }
 
 /// x[1, T, heads, d] in its cells of the layer's cache, in its type.
@@ -360,18 +384,18 @@ Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
       builder, at(path), type(shape), q, step->layerCaches[0],
       step->layerCaches[1], step->rows, step->positions, step->table, keyScales,
       valueScales, bias, sinks,
-      builder.getI64IntegerAttr(GenerateOptions::page),
+      builder.getI64IntegerAttr(step->options.page),
       builder.getF64FloatAttr(config.attentionScale), window, getSoftCap(),
       element);
 }
 
 Value ModelBuilder::causalConv(StringRef path, Value x, Value weight,
-                               Value bias) {
+                               Value bias, unsigned which) {
   Location loc = at(path);
   if (!step)
     return nn::CausalConvOp::create(builder, loc, x.getType(), x, weight, bias,
                                     /*reversed=*/UnitAttr());
-  Value &pool = step->layerCaches.front();
+  Value &pool = step->layerCaches[which];
   Value y = nn::PagedConvOp::create(builder, loc, x.getType(), x, weight, pool,
                                     step->sources, bias);
   Value rows = join(builder, loc, x, {{0, 1}, {2}});
@@ -379,6 +403,20 @@ Value ModelBuilder::causalConv(StringRef path, Value x, Value weight,
   pool = nn::CacheWriteOp::create(builder, loc, pool.getType(), rows,
                                   step->slots, pool);
   return y;
+}
+
+Value ModelBuilder::deltaRule(StringRef path, Value q, Value k, Value v,
+                              Value decay, Value beta) {
+  Location loc = at(path);
+  if (!step)
+    return nn::GatedDeltaRuleOp::create(builder, loc, v.getType(), q, k, v,
+                                        decay, beta);
+  Value &pool = step->layerCaches.back();
+  auto op = nn::PagedGatedDeltaRuleOp::create(
+      builder, loc, v.getType(), pool.getType(), q, k, v, decay, pool,
+      step->stateSlots, step->stateSources, beta);
+  pool = op.getNextPool();
+  return op.getResult();
 }
 
 /// values[1, T, n], in a step zero for tokens that are padding.

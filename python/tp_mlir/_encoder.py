@@ -19,7 +19,7 @@ from ._errors import InputError, UsageError
 ROWS, LONGEST = 8, 512
 _LEAST = 16
 # Options of an engine that generates, which mean nothing here.
-_FOREIGN = ("program", "chunk", "cells", "memory", "speculate", "kv_dtype", "generation_config")
+_FOREIGN = ("program", "chunk", "page", "cells", "memory", "speculate", "kv_dtype", "generation_config")
 
 
 def is_encoder(folder):

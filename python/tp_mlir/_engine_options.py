@@ -19,6 +19,8 @@ _OPTIONS = {
     "context": (integer(1), "most tokens of a prompt and its answer together"),
     "rows": (integer(1), "most requests in a step"),
     "chunk": (integer(1), "most tokens of prompts in a step"),
+    "page": (integer(1), "tokens of a page of the cache, which texts that begin alike share whole "
+                         "(default 32, or more where it also keeps a state)"),
     "cells": (integer(1), "tokens that the cache holds, of all requests together (default: rows "
                           "times context)"),
     "memory": (str, "what a rank may hold, of which the cache takes what is left: 24GiB, or 0.9 "

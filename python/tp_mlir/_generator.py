@@ -395,7 +395,7 @@ def _open_program(path, folder, backend, timeout, queue, speculate, options):
 
 
 def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, context=None,
-                rows=None, chunk=None, cells=None, memory=None, dtype=None, kv_dtype=None,
+                rows=None, chunk=None, page=None, cells=None, memory=None, dtype=None, kv_dtype=None,
                 generation_config=None, quantize=None, untie=False, ignore=None,
                 allow_padding=False, backend=None, timeout=None, queue=1024, speculate=0):
     """Compile a checkpoint folder to a program that generates, and open it.
@@ -408,7 +408,8 @@ def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, cont
     _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
     options = {
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
-        "chunk": chunk, "cells": cells, "memory": memory, "dtype": dtype, "kv_dtype": kv_dtype,
+        "chunk": chunk, "page": page, "cells": cells, "memory": memory, "dtype": dtype,
+        "kv_dtype": kv_dtype,
         "generation_config": generation_config, "quantize": quantize, "untie": untie,
         "ignore": ignore, "allow_padding": allow_padding}
     if program is not None:

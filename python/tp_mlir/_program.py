@@ -170,8 +170,8 @@ class Program:
 
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
-            cells=None, memory=None, kv_dtype=None, generation_config=None, train=None, clip=None,
-            momentum=False, recompute=None, dropout=None, shard_optimizer=None, untie=False,
+            page=None, cells=None, memory=None, kv_dtype=None, generation_config=None, train=None,
+            clip=None, momentum=False, recompute=None, dropout=None, shard_optimizer=None, untie=False,
             ignore=None, activations=None, quantize=None, allow_padding=False, overlap=None,
             progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
@@ -180,7 +180,7 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
     numbers for `seq` it has an entry for each, which share the weights. With `generate`
     the program has the entries step_1, step_2, ... beside main, which continue `rows` texts
     of up to `context` tokens on a cache of type `kv_dtype` that holds `cells` tokens, or as many
-    as `memory` of a rank has room for, up to `chunk` tokens a step;
+    as `memory` of a rank has room for, in pages of `page`, up to `chunk` tokens a step;
     `generation_config` is a file that counts instead of the checkpoint's, or "none". With
     `train` ("adamw" or "sgd", which may have `momentum`) it is a step of training instead, in
     which the gradient's norm is at most `clip`, `recompute` ("none", "selective", "full") says
@@ -197,7 +197,7 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
                          target=target, generate=generate, context=context, rows=rows,
-                         chunk=chunk, cells=cells, memory=memory, kv_dtype=kv_dtype,
+                         chunk=chunk, page=page, cells=cells, memory=memory, kv_dtype=kv_dtype,
                          generation_config=generation_config, train=train, clip=clip,
                          momentum=momentum, recompute=recompute, dropout=dropout,
                          shard_optimizer=shard_optimizer, untie=untie, ignore=ignore,

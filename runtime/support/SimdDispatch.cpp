@@ -10,6 +10,7 @@
 #include "Cpu.h"
 #include "Simd.h"
 #include "SimdQuantized.h"
+#include "SimdRecurrence.h"
 
 #include <cstdlib>
 #include <initializer_list>
@@ -46,6 +47,9 @@ namespace tprt {
 const QuantizedLoops &simdBaseQuantized();
 const QuantizedLoops &simdV3Quantized();
 const QuantizedLoops &simdV4Quantized();
+const RecurrenceLoops &simdBaseRecurrence();
+const RecurrenceLoops &simdV3Recurrence();
+const RecurrenceLoops &simdV4Recurrence();
 } // namespace tprt
 
 const QuantizedLoops &tprt::quantizedLoops() {
@@ -54,4 +58,12 @@ const QuantizedLoops &tprt::quantizedLoops() {
   if (&simd() == &simdV3())
     return simdV3Quantized();
   return simdBaseQuantized();
+}
+
+const RecurrenceLoops &tprt::recurrenceLoops() {
+  if (&simd() == &simdV4())
+    return simdV4Recurrence();
+  if (&simd() == &simdV3())
+    return simdV3Recurrence();
+  return simdBaseRecurrence();
 }

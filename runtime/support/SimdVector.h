@@ -14,6 +14,7 @@
 
 #include "tprt/abi.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -94,7 +95,7 @@ inline void askAhead(const char *p, int64_t ahead) {
 //===----------------------------------------------------------------------===//
 
 /// The vector with its lanes moved by half, quarter, ... of its width.
-template <int Distance, size_t... L>
+template <int Distance, std::size_t... L>
 inline Vec rotate(Vec v, std::index_sequence<L...>) {
   return __builtin_shufflevector(v, v, (L + Distance) % kLanes...);
 }
@@ -123,7 +124,7 @@ inline float reduceSum(Vec v) {
 
 /// Lanes of `a` where bit D of their number is clear and of `b` where it is
 /// set, each plus the lane of its vector D away: one shuffle and one blend.
-template <int D, size_t... L>
+template <int D, std::size_t... L>
 inline Vec addPairs(Vec a, Vec b, std::index_sequence<L...>) {
   Vec own = __builtin_shufflevector(a, b, (L & D ? kLanes + L : L)...);
   return own +

@@ -228,3 +228,26 @@ func.func @joined(%x: tensor<3x72xf32>) -> (tensor<3x40xf32>, tensor<3x9xf32>) {
   %9 = arith.mulf %7, %8 : tensor<3x9xf32>
   return %6, %9 : tensor<3x40xf32>, tensor<3x9xf32>
 }
+
+// More positions than the derivative keeps states of, and values of more elements than one
+// block has columns.
+// CHECK: nn.gated_delta_rule: gated_delta_rule(1, 35, 2, 4, 5, 37, operand 0, operand 1, operand 2, operand 3, operand 4, result 0)
+// CHECK: nn.gated_delta_rule_backward: gated_delta_rule_backward(1, 35, 2, 4, 5, 37, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, result 0, result 1, result 2, result 3, result 4)
+// VERIFY: lower @gated_delta_rule: equal
+func.func @gated_delta_rule(%q: tensor<1x35x2x5xf32>, %k: tensor<1x35x2x5xf32>, %v: tensor<1x35x4x37xf32>, %g: tensor<1x35x4xf32>, %b: tensor<1x35x4xf32>) -> (tensor<1x35x4x37xf32>, tensor<1x35x4x5xf32>, tensor<1x35x4x5xf32>, tensor<1x35x4x37xf32>, tensor<1x35x4xf32>, tensor<1x35x4xf32>) {
+  %size = arith.mulf %g, %g : tensor<1x35x4xf32>
+  %decay = arith.negf %size : tensor<1x35x4xf32>
+  %o = nn.gated_delta_rule %q, %k, %v, %decay beta %b : (tensor<1x35x2x5xf32>, tensor<1x35x2x5xf32>, tensor<1x35x4x37xf32>, tensor<1x35x4xf32>, tensor<1x35x4xf32>) -> tensor<1x35x4x37xf32>
+  %d:5 = nn.gated_delta_rule_backward %v, %q, %k, %o, %decay beta %b : (tensor<1x35x4x37xf32>, tensor<1x35x2x5xf32>, tensor<1x35x2x5xf32>, tensor<1x35x4x37xf32>, tensor<1x35x4xf32>, tensor<1x35x4xf32>) -> (tensor<1x35x4x5xf32>, tensor<1x35x4x5xf32>, tensor<1x35x4x37xf32>, tensor<1x35x4xf32>, tensor<1x35x4xf32>)
+  return %o, %d#0, %d#1, %d#2, %d#3, %d#4 : tensor<1x35x4x37xf32>, tensor<1x35x4x5xf32>, tensor<1x35x4x5xf32>, tensor<1x35x4x37xf32>, tensor<1x35x4xf32>, tensor<1x35x4xf32>
+}
+
+// The third token goes on from what the first text's last one writes, as it was before.
+// CHECK: nn.paged_gated_delta_rule: paged_gated_delta_rule(5, 1, 2, 4, 3, 4, operand 0, operand 1, operand 2, operand 3, null, operand 5, operand 6, operand 4, result 0, result 1)
+// VERIFY: lower @paged_gated_delta_rule: equal
+func.func @paged_gated_delta_rule(%q: tensor<1x5x1x4xf32>, %k: tensor<1x5x1x4xf32>, %v: tensor<1x5x2x3xf32>, %g: tensor<1x5x2xf32>, %pool: tensor<4x2x12xf32>) -> (tensor<1x5x2x3xf32>, tensor<4x2x12xf32>) {
+  %slots = arith.constant dense<[-1, 2, 1, -1, 3]> : tensor<5xi32>
+  %sources = arith.constant dense<[[5], [0], [7], [-1], [3]]> : tensor<5x1xi32>
+  %o, %next = nn.paged_gated_delta_rule %q, %k, %v, %g, %pool, %slots, %sources : (tensor<1x5x1x4xf32>, tensor<1x5x1x4xf32>, tensor<1x5x2x3xf32>, tensor<1x5x2xf32>, tensor<4x2x12xf32>, tensor<5xi32>, tensor<5x1xi32>) -> (tensor<1x5x2x3xf32>, tensor<4x2x12xf32>)
+  return %o, %next : tensor<1x5x2x3xf32>, tensor<4x2x12xf32>
+}

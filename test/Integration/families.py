@@ -24,7 +24,11 @@ def heads(folder):
 
 
 def degrees(folder, most):
+    """Those that divide the heads of attention, and leave no rank without a head of linear attention."""
     queries, keys = heads(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config |= config.get("text_config", {})
+    most = min(most, config.get("linear_num_value_heads", most))
     return [n for n in range(1, most + 1)
             if queries % n == 0 and (keys % n == 0 or n % keys == 0)]
 

@@ -127,6 +127,26 @@ struct ModelLayout {
   /// projection back.
   llvm::StringRef convIn, conv, convOut;
 
+  /// Linear attention in the place of attention, in the layers that have it: a
+  /// projection of queries, keys, values and gates that is laid out by key
+  /// heads, with one of write strengths and decays; or one of queries, keys and
+  /// values, one after the other, and others of their own. Queries, keys and
+  /// values are convolved.
+  llvm::StringRef linear;
+  llvm::StringRef linearIn, linearRates;
+  llvm::StringRef linearQueryKeyValue, linearGate, linearBeta, linearDecay;
+  llvm::StringRef linearConv, linearDecayLog, linearDecayBias, linearNorm,
+      linearOut;
+
+  /// Mamba-2 in the place of attention: a projection of gates, values, keys,
+  /// queries and steps, one after the other, and what values are multiplied by
+  /// and added to the rule's result; the rest as above.
+  llvm::StringRef stateIn, stateSkip;
+
+  /// Behind each head's rows of the projection of queries are as many of a
+  /// gate, whose sigmoid multiplies what attention gives.
+  bool attentionIsGated = false;
+
   llvm::StringRef feedForward = "mlp";
   /// Without a gate the activation is that of `up`.
   llvm::StringRef gate = "mlp.gate_proj", up = "mlp.up_proj",
@@ -251,9 +271,11 @@ struct ConfigKeys {
   Setting<int64_t> windowPeriod = {"", 0},
                    windowBound = {"max_window_layers", 28};
 
-  /// The name that `layer_types` gives a layer with a short convolution instead
-  /// of attention.
+  /// The name that `layer_types` gives a layer with a short convolution, or
+  /// linear attention, instead of attention.
   llvm::StringRef convKind;
+  /// Other names that files have for that, and for attention.
+  llvm::StringRef otherConvKind, otherFullKind;
 
   /// What `layer_types` calls attention that is plain attention up to some
   /// length, such as that of a chunk; no program is longer then.

@@ -35,8 +35,8 @@ std::optional<CacheType> parseCacheType(llvm::StringRef name);
 
 /// Steps of generation beside @main: docs/Generation.md.
 struct GenerateOptions {
-  /// Cells of a page.
-  static constexpr int64_t page = 32;
+  static constexpr int64_t defaultPage = 32, maxPage = 4096;
+  int64_t page = defaultPage; ///< Cells of a page.
   int64_t context = 0; ///< positions of a row, at most
   int64_t rows = 16;   ///< that a step serves, if it has a token for each
   int64_t chunk = 512; ///< tokens of the largest step
@@ -49,6 +49,7 @@ struct GenerateOptions {
   bool isCacheQuantized() const { return cacheType >= CacheType::FP8; }
   int64_t getRows(int64_t tokens) const { return std::min(rows, tokens); }
   int64_t getPagesPerRow() const { return (context + page - 1) / page; }
+  int64_t getPages() const { return getCells() / page; }
   /// So many that all rows may be full.
   int64_t getMostCells() const { return rows * getPagesPerRow() * page; }
   /// Whole pages.
@@ -59,7 +60,7 @@ struct GenerateOptions {
 
 /// What was asked for; absent options follow from the model.
 struct GenerateRequest {
-  std::optional<int64_t> context, rows, chunk, cells;
+  std::optional<int64_t> context, rows, chunk, cells, page;
   std::optional<CacheType> cacheType;
   std::optional<std::string> config; ///< As of GenerateOptions.
 };

@@ -42,7 +42,7 @@ struct ImportFlags {
   llvm::cl::opt<std::string> activations;
   llvm::cl::opt<std::string> quantize;
   llvm::cl::opt<bool> generate;
-  llvm::cl::opt<int64_t> context, rows, chunk, cells;
+  llvm::cl::opt<int64_t> context, rows, chunk, page, cells;
   llvm::cl::opt<std::string> kvDtype;
   llvm::cl::opt<std::string> generationConfig;
   llvm::cl::opt<std::string> train;

@@ -87,7 +87,8 @@ struct LayerKind {
   bool isLocal = false;   ///< It rotates by the frequencies of local layers.
   bool isDense = false;   ///< It has no experts, where others do.
   bool skipsNorm = false; ///< It has no norm before attention.
-  bool convolves = false; ///< It has a short convolution and no attention.
+  /// It has a short convolution, or linear attention, and no attention.
+  bool convolves = false;
   int quantization = 0;   ///< Layers with one number are quantised alike.
   bool operator==(const LayerKind &) const = default;
 };
@@ -147,6 +148,18 @@ struct LatentConfig {
 struct ConvConfig {
   int64_t taps = 0;
   bool hasBias = false;
+};
+
+/// Describes linear attention, whose value heads share key heads.
+struct LinearConfig {
+  int64_t keyHeads = 0, valueHeads = 0, keyDim = 0, valueDim = 0;
+  bool hasBias = false; ///< The projections of Mamba-2 have one.
+
+  /// Elements of all queries, or keys, and of all values.
+  int64_t getKeySize() const { return keyHeads * keyDim; }
+  int64_t getValueSize() const { return valueHeads * valueDim; }
+  /// Elements of the state of a head.
+  int64_t getStateSize() const { return keyDim * valueDim; }
 };
 
 /// The constants of one model. Sizes are numbers of elements.
@@ -223,7 +236,10 @@ struct ModelConfig {
   }
   llvm::SmallVector<bool> slides;
   std::optional<ConvConfig> conv;
-  /// The layers that have a convolution instead of attention, where some do.
+  /// Of layers that have it, beside convolutions.
+  std::optional<LinearConfig> linear;
+  /// The layers that have a convolution, or linear attention, instead of
+  /// attention, where some do.
   llvm::SmallVector<bool> convolves;
   /// The layers that do not rotate, where some do.
   llvm::SmallVector<bool> skipsRotation;

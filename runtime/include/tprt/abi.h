@@ -160,6 +160,16 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// quantized_paged_attention: paged_attention to keys and values in such
 ///   elements, whose scales are [cells, kv_heads], [kv_heads] or one, as the
 ///   description says.
+/// gated_delta_rule: nn.gated_delta_rule (docs/reference/NNDialect.md) of
+///   queries and keys [batch, seq, key_heads, key_size], values and out [batch,
+///   seq, value_heads, value_size], decay and beta (or null) [batch, seq,
+///   value_heads]; all f32 and contiguous.
+/// gated_delta_rule_backward: nn.gated_delta_rule_backward of these and the
+///   cotangent of out. dq and dk are [batch, seq, value_heads, key_size]; dbeta
+///   is null where beta is.
+/// paged_gated_delta_rule: nn.paged_gated_delta_rule of one batch entry of
+///   `tokens` positions, with pools [slots, value_heads, key_size * value_size]
+///   of f32, and slots and sources of the tokens (i32). next may be pool.
 #define TPRT_FUNCTIONS(X, IN, OUT, I32, I64, BODY)                             \
   X(gemm, I32(id) I64(rows) IN(x) I64(x_stride) IN(w) IN(bias) IN(residual)    \
               OUT(y) I64(y_stride))                                            \
@@ -208,7 +218,18 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(quantized_paged_attention,                                                 \
     I32(id) I64(tokens) IN(q) IN(keys) IN(key_scales) IN(values)               \
         IN(value_scales) IN(rows) IN(positions) IN(table) IN(bias) IN(sinks)   \
-            OUT(out))
+            OUT(out))                                                          \
+  X(gated_delta_rule,                                                          \
+    I64(batch) I64(seq) I64(key_heads) I64(value_heads) I64(key_size)          \
+        I64(value_size) IN(q) IN(k) IN(v) IN(decay) IN(beta) OUT(out))         \
+  X(gated_delta_rule_backward,                                                 \
+    I64(batch) I64(seq) I64(key_heads) I64(value_heads) I64(key_size)          \
+        I64(value_size) IN(cotangent) IN(q) IN(k) IN(v) IN(decay) IN(beta)     \
+            OUT(dq) OUT(dk) OUT(dv) OUT(ddecay) OUT(dbeta))                    \
+  X(paged_gated_delta_rule,                                                    \
+    I64(tokens) I64(key_heads) I64(value_heads) I64(key_size) I64(value_size)  \
+        I64(num_slots) IN(q) IN(k) IN(v) IN(decay) IN(beta) IN(slots)          \
+            IN(sources) IN(pool) OUT(out) OUT(next))
 
 /// The layout of a sampling record: its best logits and their tokens, the
 /// largest logit, the sums of exponentials relative to it, as they are and over

@@ -56,7 +56,11 @@ EXCEPTIONS = {
     "kimi_k25": """vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id
         projection_hidden_size projection_layer_norm_eps""",
     "llama4": "vision_config boi_token_index eoi_token_index image_token_index",
-    "llama4_text": "attn_scale"}
+    "llama4_text": "attn_scale",
+    "qwen3_next": "full_attention_interval", "qwen3_5_text": "full_attention_interval",
+    "qwen3_5_moe_text": "full_attention_interval", "granitemoehybrid": "mamba_chunk_size",
+    "qwen3_5": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
+    "qwen3_5_moe": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id"}
 
 
 # Families without a checkpoint of their own, and those whose form they have.

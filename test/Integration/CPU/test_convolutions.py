@@ -1,4 +1,4 @@
-"""Generation with short convolutions, whose cache keeps the last inputs of each page.
+"""Generation with short convolutions and linear attention, whose cache keeps the last inputs of each page.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -45,7 +45,8 @@ def generate(program, folder, place, *options):
 
 
 @pytest.mark.parametrize("name, degree, chunk, rows, cells", [
-    ("lfm2", 1, 7, 3, 64), ("lfm2", 2, 5, 8, 128), ("lfm2-bias", 4, 8, 3, 64)])
+    ("lfm2", 1, 7, 3, 64), ("lfm2", 2, 5, 8, 128), ("lfm2-bias", 4, 8, 3, 64),
+    ("qwen3-next", 1, 7, 3, 64), ("qwen3-next", 4, 40, 2, 128), ("qwen3.5", 2, 5, 3, 64), ("granite-h", 2, 7, 3, 64)])
 def test_as_the_plain_program(name, degree, chunk, rows, cells, tmp_path):
     """The law: any chunks, rows and pages give the plain program's logits."""
     folder = FAMILIES / name

@@ -572,5 +572,6 @@ def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMa
 include "tp/Dialect/NN/IR/NNConvolution.td"
 include "tp/Dialect/NN/IR/NNExperts.td"
 include "tp/Dialect/NN/IR/NNQuantized.td"
+include "tp/Dialect/NN/IR/NNRecurrence.td"
 
 #endif // TP_DIALECT_NN_IR_NNOPS_TD
