@@ -126,6 +126,11 @@ private:
   void keepMatched(ModuleOp module);
   LogicalResult checkMatched();
   void warnOfPatterns(const PlanRule &rule);
+  /// Of what `pattern` of a rule matches, or any pattern if it is empty, the
+  /// rule before it that counts, if the rule itself never does.
+  const PlanRule *findEarlier(const PlanRule &rule, StringRef pattern) const;
+  /// That a built-in plan has cut nothing.
+  LogicalResult refuseUncut(ModuleOp module) const;
   SmallVector<std::string> getNearest(const PlanRule &rule,
                                       StringRef pattern) const;
   void reportUnnamed(ModuleOp module);
@@ -527,6 +532,9 @@ LogicalResult Annotator::checkMatched() {
       continue;
     }
     InFlightDiagnostic diag = error(rule, nullptr);
+    if (const PlanRule *earlier = findEarlier(rule, ""))
+      return diag << "never counts: " << earlier->path
+                  << " comes first and matches all that it matches";
     diag << "matched nothing: '" << llvm::join(rule.patterns, "', '") << "'";
     SmallVector<std::string> near = getNearest(rule, rule.patterns.front());
     if (near.empty() && rule.kind == PlanRule::Kind::Kept)
@@ -541,25 +549,51 @@ LogicalResult Annotator::checkMatched() {
   return success();
 }
 
-/// One of several patterns may be for another model, or misspelt.
+const PlanRule *Annotator::findEarlier(const PlanRule &rule,
+                                       StringRef pattern) const {
+  PlanRule alone = rule;
+  if (!pattern.empty())
+    alone.patterns = {pattern.str()};
+  const PlanRule *earlier = nullptr;
+  for (const Target &target : targets) {
+    if (!isMatch(alone, target))
+      continue;
+    const PlanRule *first =
+        llvm::find_if(plan.rules, [&](const PlanRule &other) {
+          return isMatch(other, target);
+        });
+    if (first == &rule)
+      return nullptr;
+    earlier = first;
+  }
+  return earlier;
+}
+
+/// One of several patterns may be for another model, misspelt, or another
+/// rule's.
 void Annotator::warnOfPatterns(const PlanRule &rule) {
   if (plan.isBuiltin || rule.patterns.size() < 2)
     return;
   for (const std::string &pattern : rule.patterns) {
     PlanRule alone = rule;
     alone.patterns = {pattern};
-    if (llvm::any_of(targets, [&](const Target &target) {
-          return isMatch(alone, target);
-        }))
+    bool matches = llvm::any_of(
+        targets, [&](const Target &target) { return isMatch(alone, target); });
+    const PlanRule *earlier = findEarlier(rule, pattern);
+    if (matches && !earlier)
       continue;
-    SmallVector<std::string> near = getNearest(rule, pattern);
     Location loc = FileLineColLoc::get(meshOp.getContext(), plan.name,
                                        rule.place.line, rule.place.column);
     InFlightDiagnostic diag = emitWarning(loc);
     diag << "plan '" << plan.name << "': " << rule.path << ": '" << pattern
-         << "' matched nothing, unlike others of the list; the nearest names "
-            "are '"
-         << llvm::join(near, "', '") << "'";
+         << "' ";
+    if (earlier)
+      diag << "never counts: " << earlier->path
+           << " comes first and matches all that it matches";
+    else
+      diag << "matched nothing, unlike others of the list; the nearest names "
+              "are '"
+           << llvm::join(getNearest(rule, pattern), "', '") << "'";
   }
 }
 
@@ -614,6 +648,8 @@ LogicalResult Annotator::run(ModuleOp module) {
              << "'" << target.names.front()
              << "': expected a tensor of static shape, got " << target.type
              << ": a program has one shape; compile one for each length";
+  if (plan.isNone())
+    return checkAxes(meshOp, plan);
   bool wasAnnotated = false;
   for (const Target &target : targets) {
     bool hasOwn = target.getSharding() || getStateSharding(target);
@@ -635,11 +671,7 @@ LogicalResult Annotator::run(ModuleOp module) {
     return failure();
   bool shouldSplit = plan.isBuiltin && plan.name != "replicated";
   if (shouldSplit && !anySplit && !wasAnnotated && mesh.getNumRanks() > 1)
-    return module.emitError()
-           << "plan '" << plan.name << "' knows no parameter of this program "
-           << "by name, so every rank would hold all of it: name the "
-              "parameters as checkpoints do, annotate some, or give a JSON "
-              "plan";
+    return refuseUncut(module);
   if (failed(fitHeads(module, mesh, allowsPadding, fitted)))
     return failure();
   if (failed(fitGroups(module, mesh)) ||
@@ -653,6 +685,26 @@ LogicalResult Annotator::run(ModuleOp module) {
   if (!plan.isBuiltin || !wasAnnotated)
     reportUnnamed(module);
   return success();
+}
+
+LogicalResult Annotator::refuseUncut(ModuleOp module) const {
+  InFlightDiagnostic diag = module.emitError() << "plan '" << plan.name << "' ";
+  SmallVector<StringRef> known = getPlanAxes();
+  for (const Mesh::Axis &axis : mesh.getAxes())
+    if (axis.size > 1 && !llvm::is_contained(known, axis.name))
+      return diag << "shards over axes \"" << llvm::join(known, "\" and \"")
+                  << "\", and the mesh has \"" << axis.name << "\"";
+  bool hasParameters = llvm::any_of(targets, [](const Target &target) {
+    return target.kind == PlanRule::Kind::Parameter;
+  });
+  if (!hasParameters)
+    return diag << "finds nothing to cut: the program has no parameters, so "
+                   "every rank would compute all of it: annotate values, give "
+                   "a JSON plan, or ask for that with plan 'replicated'";
+  return diag << "knows no parameter of this program by name, so every rank "
+                 "would hold all of it: name the parameters as checkpoints do, "
+                 "annotate some, give a JSON plan, or ask for that with plan "
+                 "'replicated'";
 }
 
 /// Propagation decides how they are cut: perhaps not at all.

@@ -48,11 +48,14 @@ LogicalResult tp::checkAxes(MeshOp meshOp, const Plan &plan) {
           if (!llvm::is_contained(known, name.name))
             known.push_back(name.name);
     InFlightDiagnostic diag =
-        meshOp.emitError() << "axis \"" << axis.name
-                           << "\" of the mesh cuts nothing: its " << axis.size
-                           << " ranks would all hold and compute the same; "
-                              "leave it out, or annotate what it cuts; plan '"
-                           << plan.name << "' knows ";
+        plan.isNone() ? meshOp.emitWarning() : meshOp.emitError();
+    diag << "axis \"" << axis.name << "\" of the mesh cuts nothing: its "
+         << axis.size
+         << " ranks would all hold and compute the same; leave it out, or "
+            "annotate what it cuts";
+    if (plan.isNone())
+      continue;
+    diag << "; plan '" << plan.name << "' knows ";
     if (known.empty())
       return diag << "no axes";
     return diag << "\"" << llvm::join(known, "\", \"") << "\"";

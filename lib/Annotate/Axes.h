@@ -17,7 +17,8 @@
 namespace tp {
 
 /// An error at the mesh if the annotated program names one of its axes nowhere,
-/// and the plan is not the one that replicates everything.
+/// and the plan is not the one that replicates everything; a warning if the
+/// program is taken as it is annotated.
 mlir::LogicalResult checkAxes(MeshOp mesh, const Plan &plan);
 
 } // namespace tp

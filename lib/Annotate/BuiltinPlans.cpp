@@ -162,6 +162,8 @@ std::optional<std::string> tp::getBuiltinPlan(llvm::StringRef name) {
     return head + expertRules.str() + rules + tail;
   if (splitsSequence)
     return std::nullopt;
+  if (name == "none")
+    return head + tail;
   if (name == "replicated")
     return head +
            "{\"parameter\": \"*\", \"whole\": true}, "

@@ -339,7 +339,7 @@ std::string tp::checkPlanName(StringRef nameOrFile) {
     return "";
   return ("unknown plan '" + nameOrFile +
           "'; known are megatron, megatron-sp, expert, expert-sp, replicated, "
-          "and files that end in .json")
+          "none, and files that end in .json")
       .str();
 }
 

@@ -65,6 +65,9 @@ struct Plan {
   std::string name;
   llvm::SmallVector<PlanRule, 0> rules;
   bool isBuiltin = false;
+
+  /// Whether the module is taken as it is annotated.
+  bool isNone() const { return isBuiltin && name == "none"; }
 };
 
 /// Whether plans of that name are files.

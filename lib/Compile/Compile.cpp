@@ -16,6 +16,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "tp/CodeGen/Artifact.h"
+#include "tp/Conversion/Kernels/Kernels.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/Import/ModelAttributes.h"
@@ -205,6 +206,13 @@ LogicalResult Compilation::read() {
   if (!hasEntry)
     return module->emitError("expected a function with a body, of which the "
                              "artifact makes an entry, got none");
+  // IR of the stages before schedule may have any types.
+  bool makesCode = options.lastStage ? *options.lastStage >= Stage::Schedule
+                                     : !options.output.empty();
+  for (auto function : module->getOps<func::FuncOp>())
+    if (makesCode && function.isPublic() && !function.isExternal() &&
+        failed(checkEntryTypes(function)))
+      return failure();
   stageOptions = options.stages;
   if (stageOptions.mesh.empty() && module->getOps<MeshOp>().empty())
     stageOptions.mesh = "tp=1";

@@ -11,6 +11,7 @@
 #include "GenerationConfig.h"
 #include "JsonFile.h"
 #include "mlir/IR/Builders.h"
+#include "tp/Dialect/TP/IR/Sizes.h"
 #include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,8 +22,6 @@ namespace tp {
 
 static constexpr int64_t defaultContext = 4096;
 static constexpr int64_t maxRows = 4096, maxChunk = 65536;
-/// Cells are numbered, and their elements counted, in 64 bits with room.
-static constexpr int64_t maxElements = int64_t(1) << 40;
 
 static InFlightDiagnostic rejectRange(Location loc, StringRef option,
                                       int64_t value, int64_t most,

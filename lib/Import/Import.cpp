@@ -27,6 +27,7 @@
 #include "mlir/IR/Verifier.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Dialect/TP/IR/Sizes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/StringSet.h"
@@ -39,7 +40,6 @@ using namespace mlir;
 namespace tp {
 
 static constexpr int64_t defaultSeq = 128;
-static constexpr int64_t maxElements = int64_t(1) << 40;
 
 //===----------------------------------------------------------------------===//
 // Options

@@ -9,8 +9,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Import/Passes.h"
+#include "llvm/ADT/SCCIterator.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tp {
@@ -76,22 +79,84 @@ static void constrainResults(func::CallOp call) {
   call->removeAttr(TPDialect::getShardingsAttrName());
 }
 
+/// Errors at a call of what has no body.
+static LogicalResult expectBody(func::CallOp call, func::FuncOp function) {
+  if (!function.isExternal())
+    return success();
+  InFlightDiagnostic diag =
+      call.emitOpError("cannot be inlined, as all calls are before sharding: ")
+      << call.getCalleeAttr() << " has no body; define it in this module";
+  diag.attachNote(function.getLoc()) << "declared here";
+  return diag;
+}
+
+/// Operations that a program may have once its calls are inlined.
+static constexpr int64_t maxOperations = int64_t(1) << 24;
+
+/// Errors if a function calls itself, perhaps by way of others, or calls come
+/// to more operations than memory would hold.
+static LogicalResult expectInlinable(ModuleOp module,
+                                     const SymbolTable &symbols) {
+  const CallGraph graph(module);
+  llvm::DenseMap<Operation *, int64_t> sizes;
+  // Callees come before their callers.
+  for (auto component = llvm::scc_begin(&graph); !component.isAtEnd();
+       ++component) {
+    const CallGraphNode *node = component->front();
+    if (node->isExternal())
+      continue;
+    Operation *function = node->getCallableRegion()->getParentOp();
+    if (component.hasCycle()) {
+      // The first of them in the module.
+      for (const CallGraphNode *other : *component)
+        if (Operation *op = other->getCallableRegion()->getParentOp();
+            op->isBeforeInBlock(function))
+          function = op;
+      return function->emitOpError(
+          "calls itself, directly or by way of others: recursion cannot be "
+          "inlined, as all calls are before sharding; write layers that repeat "
+          "as tp.repeat");
+    }
+    int64_t size = 0;
+    function->walk([&](Operation *op) {
+      auto call = dyn_cast<func::CallOp>(op);
+      size += call ? sizes.lookup(symbols.lookup(call.getCallee())) : 1;
+      size = std::min(size, maxOperations);
+    });
+    sizes[function] = size;
+    if (size == maxOperations)
+      return function->emitOpError("expected at most ")
+             << maxOperations
+             << " operations once its calls are inlined; write layers that "
+                "repeat as tp.repeat";
+  }
+  return success();
+}
+
 namespace {
 struct PrepareCallsPass : public tp::impl::PrepareCallsBase<PrepareCallsPass> {
   using PrepareCallsBase::PrepareCallsBase;
 
   void runOnOperation() override {
+    if (failed(expectGlobal(getOperation())))
+      return signalPassFailure();
     SymbolTable symbols(getOperation());
     // A function may have many calls, and is changed once.
     llvm::SetVector<func::FuncOp> called;
     SmallVector<func::CallOp> calls;
-    getOperation().walk([&](func::CallOp call) {
+    WalkResult walk = getOperation().walk([&](func::CallOp call) {
       auto function = symbols.lookup<func::FuncOp>(call.getCallee());
-      if (!function || function.isExternal())
-        return;
-      called.insert(function);
-      calls.push_back(call);
+      if (function && failed(expectBody(call, function)))
+        return WalkResult::interrupt();
+      if (function) {
+        called.insert(function);
+        calls.push_back(call);
+      }
+      return WalkResult::advance();
     });
+    if (walk.wasInterrupted() ||
+        failed(expectInlinable(getOperation(), symbols)))
+      return signalPassFailure();
     for (func::FuncOp function : called) {
       if (function.isPrivate() && failed(check(function)))
         return signalPassFailure();

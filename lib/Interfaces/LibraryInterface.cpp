@@ -23,11 +23,11 @@ std::string tp::getTypeName(Type type) {
     return "bf16";
   if (type.isF16())
     return "f16";
-  if (type.isInteger(32))
+  if (type.isSignlessInteger(32))
     return "i32";
-  if (type.isInteger(64))
+  if (type.isSignlessInteger(64))
     return "i64";
-  if (type.isInteger(8) || type.isInteger(1))
+  if (type.isSignlessInteger(8) || type.isSignlessInteger(1))
     return "i8";
   return "";
 }

@@ -35,49 +35,43 @@ static SmallVector<ReassociationIndices> getGroups(const BlockView &view) {
   return groups;
 }
 
-/// The factors of the tensor and of the view.
-static std::pair<TensorFactors, TensorFactors>
-addFactors(ShardingRule &shapes, const BlockView &view) {
+/// One operation between the tensor and its view, which gives `shape`, with the
+/// rule that both have.
+template <typename ReshapeOp>
+static Value reshape(OpBuilder &builder, Location loc, Value value,
+                     const BlockView &view, ArrayRef<int64_t> shape,
+                     ShardingAttr sharding, const Mesh &mesh) {
+  SmallVector<ReassociationIndices> groups = getGroups(view);
+  Type type = cast<RankedTensorType>(value.getType())
+                  .clone(getLocalShape(shape, sharding.toSharding(mesh)));
+  auto op = ReshapeOp::create(builder, loc, type, value, groups);
+  ShardingRule shapes;
   TensorFactors narrow, wide;
   for (int64_t size : view.viewShape)
     wide.dims.push_back({shapes.addFactor(size)});
-  for (const ReassociationIndices &group : getGroups(view)) {
+  for (const ReassociationIndices &group : groups) {
     narrow.dims.emplace_back();
     for (int64_t dim : group)
       llvm::append_range(narrow.dims.back(), wide.dims[dim]);
   }
-  return {narrow, wide};
+  bool isExpansion = std::is_same_v<ReshapeOp, tensor::ExpandShapeOp>;
+  shapes.operands = {isExpansion ? narrow : wide};
+  shapes.results = {isExpansion ? wide : narrow};
+  setSharding(op.getResult(), sharding);
+  setOwnRule(op, shapes);
+  return op.getResult();
 }
 
 Value tp::expandBlocks(OpBuilder &builder, Location loc, Value value,
                        const BlockView &view, ShardingAttr sharding,
                        const Mesh &mesh) {
-  Type type =
-      cast<RankedTensorType>(value.getType())
-          .clone(getLocalShape(view.viewShape, sharding.toSharding(mesh)));
-  auto op =
-      tensor::ExpandShapeOp::create(builder, loc, type, value, getGroups(view));
-  ShardingRule shapes;
-  auto [narrow, wide] = addFactors(shapes, view);
-  shapes.operands = {narrow};
-  shapes.results = {wide};
-  setSharding(op.getResult(), sharding);
-  setOwnRule(op, shapes);
-  return op.getResult();
+  return reshape<tensor::ExpandShapeOp>(builder, loc, value, view,
+                                        view.viewShape, sharding, mesh);
 }
 
 Value tp::collapseBlocks(OpBuilder &builder, Location loc, Value value,
                          const BlockView &view, ShardingAttr sharding,
                          const Mesh &mesh) {
-  Type type = cast<RankedTensorType>(value.getType())
-                  .clone(getLocalShape(view.shape, sharding.toSharding(mesh)));
-  auto op = tensor::CollapseShapeOp::create(builder, loc, type, value,
-                                            getGroups(view));
-  ShardingRule shapes;
-  auto [narrow, wide] = addFactors(shapes, view);
-  shapes.operands = {wide};
-  shapes.results = {narrow};
-  setSharding(op.getResult(), sharding);
-  setOwnRule(op, shapes);
-  return op.getResult();
+  return reshape<tensor::CollapseShapeOp>(builder, loc, value, view, view.shape,
+                                          sharding, mesh);
 }

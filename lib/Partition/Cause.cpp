@@ -13,6 +13,7 @@
 #include "OpAnalysis.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/IR/Sizes.h"
 #include "tp/Resolve/Provenance.h"
 #include "tp/Rules/Rules.h"
 
@@ -56,7 +57,7 @@ MeshOp tp::getMeshToPartition(ModuleOp module) {
   if (!mesh)
     module.emitError(
         "expected the module to have exactly one tp.mesh to partition for");
-  return mesh;
+  return mesh && succeeded(expectSizes(module)) ? mesh : MeshOp();
 }
 
 FailureOr<OpAnalysis> tp::analyzeOp(Operation *op, const Mesh &mesh) {

@@ -198,42 +198,101 @@ void tp::buildStage(OpPassManager &manager, Stage stage,
 }
 
 namespace {
-/// The options of all stages, as text pipelines take them; each stage reads its
-/// own.
-struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions> {
+/// The options of a stage, as text pipelines take them: those of another are
+/// refused there.
+template <Stage stage>
+struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions<stage>> {
+  StageOptions get() const { return {}; }
+};
+
+template <>
+struct StagePipelineOptions<Stage::Differentiate>
+    : PassPipelineOptions<StagePipelineOptions<Stage::Differentiate>> {
+  Option<Recompute> recompute{
+      *this, "recompute",
+      llvm::cl::desc("what the derivative of layers computes again"),
+      llvm::cl::init(Recompute::Selective), getRecomputeValues()};
+
+  StageOptions get() const {
+    StageOptions options;
+    options.recompute = recompute;
+    return options;
+  }
+};
+
+template <>
+struct StagePipelineOptions<Stage::Annotate>
+    : PassPipelineOptions<StagePipelineOptions<Stage::Annotate>> {
   Option<std::string> mesh{*this, "mesh",
                            llvm::cl::desc("axes and sizes: dp=2,tp=4")};
   Option<std::string> plan{
       *this, "plan",
-      llvm::cl::desc("megatron, megatron-sp, expert, expert-sp, replicated, or "
-                     "a JSON file"),
+      llvm::cl::desc("megatron, megatron-sp, expert, expert-sp, replicated, "
+                     "none, or a JSON file"),
       llvm::cl::init("megatron")};
   Option<bool> allowPadding{
       *this, "allow-padding",
       llvm::cl::desc("cut heads even where more than half would be padding"),
       llvm::cl::init(false)};
-  Option<Recompute> recompute{
-      *this, "recompute",
-      llvm::cl::desc("what the derivative of layers computes again"),
-      llvm::cl::init(Recompute::Selective), getRecomputeValues()};
+
+  StageOptions get() const {
+    StageOptions options;
+    options.mesh = mesh;
+    options.plan = plan;
+    options.allowPadding = allowPadding;
+    return options;
+  }
+};
+
+template <>
+struct StagePipelineOptions<Stage::Schedule>
+    : PassPipelineOptions<StagePipelineOptions<Stage::Schedule>> {
   Option<Overlap> overlap{*this, "overlap",
                           llvm::cl::desc("what runs beside collectives"),
                           llvm::cl::init(Overlap::Auto), getOverlapValues()};
   Option<TargetHandle> target{*this, "target",
                               llvm::cl::desc("what to make code for")};
+
+  StageOptions get() const {
+    StageOptions options;
+    options.overlap = overlap;
+    options.target = target;
+    return options;
+  }
+};
+
+template <>
+struct StagePipelineOptions<Stage::Lower>
+    : PassPipelineOptions<StagePipelineOptions<Stage::Lower>> {
+  Option<TargetHandle> target{*this, "target",
+                              llvm::cl::desc("what to make code for")};
+
+  StageOptions get() const {
+    StageOptions options;
+    options.target = target;
+    return options;
+  }
 };
 } // namespace
 
+template <Stage stage>
+static void registerPipeline() {
+  using Options = StagePipelineOptions<stage>;
+  std::string name = getStageName(stage).str();
+  PassPipelineRegistration<Options>(
+      "tp-" + name + "-pipeline", "the " + name + " stage",
+      [](OpPassManager &manager, const Options &given) {
+        buildStage(manager, stage, given.get());
+      });
+}
+
 void tp::registerPipelines() {
-  for (Stage stage : stages) {
-    std::string name = getStageName(stage).str();
-    PassPipelineRegistration<StagePipelineOptions>(
-        "tp-" + name + "-pipeline", "the " + name + " stage",
-        [stage](OpPassManager &manager, const StagePipelineOptions &given) {
-          StageOptions options{given.mesh,         given.plan,
-                               given.allowPadding, given.recompute,
-                               given.overlap,      given.target};
-          buildStage(manager, stage, options);
-        });
-  }
+  registerPipeline<Stage::Import>();
+  registerPipeline<Stage::Differentiate>();
+  registerPipeline<Stage::Annotate>();
+  registerPipeline<Stage::Propagate>();
+  registerPipeline<Stage::Partition>();
+  registerPipeline<Stage::Collectives>();
+  registerPipeline<Stage::Schedule>();
+  registerPipeline<Stage::Lower>();
 }

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Propagation.h"
+#include "tp/Dialect/TP/IR/Sizes.h"
 #include "tp/Propagate/Passes.h"
 
 namespace tp {
@@ -72,7 +73,7 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MeshOp mesh = findMesh(module);
-    if (!mesh)
+    if (!mesh || failed(expectSizes(module)))
       return signalPassFailure();
     WalkResult result = module.walk([](Operation *op) {
       if (!isa<ReshardStepOpInterface, ReshardOp>(op))

@@ -50,8 +50,6 @@ std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,
   std::vector<VerifyStage> stages;
   for (Stage stage : {Stage::Annotate, Stage::Propagate, Stage::Partition,
                       Stage::Collectives}) {
-    if (stage == Stage::Annotate && plan == "none")
-      continue;
     bool isCompared = llvm::is_contained(compared, getStageName(stage));
     stages.push_back(
         makeStage(stage, isCompared ? Check::Interpret : Check::No, options));

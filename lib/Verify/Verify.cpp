@@ -218,9 +218,24 @@ FailureOr<VerifyReport> verifyProgram(ModuleOp module,
   return report;
 }
 
+/// A one-device program is equal to itself, whatever partition would make of
+/// it.
+static LogicalResult expectPartitioned(ModuleOp perRank) {
+  if (failed(expectPerRank(perRank)))
+    return failure();
+  if (findPerRank(perRank) || getUniqueMesh(perRank))
+    return success();
+  return perRank.emitError(
+      "expected a program for each rank after --against, as tp-compile "
+      "--compile-to=partition writes it, got one for one device, which says "
+      "nothing of partition");
+}
+
 FailureOr<VerifyReport> verifyAgainst(ModuleOp module, ModuleOp perRank,
                                       Check check,
                                       const VerifyOptions &options) {
+  if (failed(expectGlobal(module)) || failed(expectPartitioned(perRank)))
+    return failure();
   FailureOr<References> references =
       runReferences(module, /*assignIds=*/true, options);
   if (failed(references))

@@ -251,6 +251,8 @@ Status tprt::assemble(const Value &value, const Mesh &mesh,
 
 void tprt::initialise(const State &state, const Mesh &mesh,
                       const std::vector<int64_t> &coordinates, void *local) {
-  Input like{state, state.initial, std::nullopt};
+  Input like;
+  static_cast<Value &>(like) = state;
+  like.defaultValue = state.initial;
   distribute(like, nullptr, mesh, coordinates, local);
 }

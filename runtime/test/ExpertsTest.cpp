@@ -24,7 +24,11 @@ namespace {
 
 Experts describe(int64_t rows, int64_t experts, int64_t k, int64_t f, int64_t n,
                  tprt_type type = TPRT_F32) {
-  return {rows, experts, k, f, n, type, Gemm::Activation::Silu};
+  Experts e{};
+  e.rows = rows, e.experts = experts, e.k = k, e.f = f, e.n = n;
+  e.type = type;
+  e.activation = Gemm::Activation::Silu;
+  return e;
 }
 
 /// The same with bounds, a slope and an offset, as gpt-oss has them.

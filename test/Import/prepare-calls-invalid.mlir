@@ -21,3 +21,29 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
 func.func private @f(%x: tensor<f32>) -> (tensor<f32> {tp.loss}) {
   return %x : tensor<f32>
 }
+
+// -----
+
+// expected-note@+1 {{declared here}}
+func.func private @elsewhere(%x: tensor<8xf32>) -> tensor<8xf32>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{'func.call' op cannot be inlined, as all calls are before sharding: @elsewhere has no body; define it in this module}}
+  %0 = call @elsewhere(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = call @f(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+// expected-error@+1 {{'func.func' op calls itself, directly or by way of others: recursion cannot be inlined, as all calls are before sharding; write layers that repeat as tp.repeat}}
+func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = call @g(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+func.func private @g(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = call @f(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

@@ -10,7 +10,7 @@ func.func @unknown(%x: tensor<4x4xf32>, %s: tensor<2xindex>) {
 
 func.func private @callee(tensor<4xf32>) -> tensor<4xf32>
 func.func @call(%x: tensor<4xf32>) {
-  // expected-error @below {{'func.call' op has no sharding rule of its own: inline calls before sharding (--inline)}}
+  // expected-error @below {{'func.call' op has no sharding rule: run tp-import-pipeline first, which inlines calls}}
   %0 = call @callee(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return
 }

@@ -16,5 +16,9 @@
 // RUN: tp-opt %t.mlirbc | FileCheck %s
 // RUN: not tp-opt %s --no-such-pass
 
+// A pipeline has the options that its stage reads.
+// RUN: not tp-opt %s --tp-propagate-pipeline=plan=megatron 2>&1 | FileCheck %s --check-prefix=OPTION
+// OPTION: no such option plan
+
 // CHECK: tp.mesh @mesh <["tp"=4]>
 tp.mesh @mesh <["tp"=4]>

@@ -4,10 +4,13 @@
 // RUN: tp-verify %s --stages partition 2> %t.err | FileCheck %s
 // RUN: FileCheck %s --check-prefix=WARNING --input-file=%t.err
 // RUN: tp-verify %s --stages partition --report=json 2> %t.err | FileCheck %s --check-prefix=JSON
+// RUN: sed 's/^  %r = math/%b = arith.truncf %x : tensor<16x64xf32> to tensor<16x64xbf16>\n  &/' %s > %t.mlir
+// RUN: tp-verify %t.mlir --stages partition 2>&1 | FileCheck %s --check-prefix=NARROW
 // CHECK: partition @main: equal, {{[0-9]+}} values and 2 results compared, largest difference {{.*}} of the tolerance, operation by operation, {{[1-9][0-9]*}} elements not judged
 // CHECK: partition @main: cannot judge linalg.generic at ids: {{[1-9][0-9]?}} of 16 elements hang on the rounding of the one-device program
 // CHECK-NOT: cannot judge arith.fptosi at counts
 // WARNING: tp-verify: warning: nothing differs, but {{[1-9]}} values hang on rounding and cannot be judged
+// NARROW: cannot be judged; of 16 bits little can be: verify the same program in f32
 // JSON: "equal": true
 // JSON: "unjudged": {
 // JSON-NEXT: "elements": {{[1-9]}}

@@ -2,8 +2,6 @@
 // its uses say.
 // RUN: split-file %s %t
 // RUN: tp-verify %t/values.mlir --plan none | FileCheck %s
-// RUN: not tp-verify %t/unknown.mlir --plan none 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not tp-verify %t/integer.mlir --plan none 2>&1 | FileCheck %s --check-prefix=INTEGER
 
 // No value of %positive is below a half, and none of %ids is a row.
 // CHECK: collectives @main: equal
@@ -25,16 +23,4 @@ func.func @main(%positive: tensor<64xf32> {tp.values = "positive"},
   %table = arith.constant dense<1.0> : tensor<4x2xf32>
   %rows = nn.embedding %ids, %table : (tensor<8xi32>, tensor<4x2xf32>) -> tensor<8x2xf32>
   return %rounded, %rows : tensor<64xi32>, tensor<8x2xf32>
-}
-
-//--- unknown.mlir
-// UNKNOWN: error: expected tp.values of argument 0 to be 'zeros', 'integers', 'positive', 'fraction', 'wide' or 'large' for floats or 'limits' for integers, got "odd" for 'tensor<4xf32>'
-func.func @main(%x: tensor<4xf32> {tp.values = "odd"}) -> tensor<4xf32> {
-  return %x : tensor<4xf32>
-}
-
-//--- integer.mlir
-// INTEGER: error: expected tp.values of argument 0 to be 'zeros', 'integers', 'positive', 'fraction', 'wide' or 'large' for floats or 'limits' for integers, got "wide" for 'tensor<4xi32>'
-func.func @main(%x: tensor<4xi32> {tp.values = "wide"}) -> tensor<4xi32> {
-  return %x : tensor<4xi32>
 }

@@ -45,7 +45,7 @@ struct CommandLine {
   cl::opt<std::string> plan{
       "plan",
       cl::desc("megatron (the default), megatron-sp, expert, expert-sp, "
-               "replicated or FILE.json"),
+               "replicated, none (as the module is annotated) or FILE.json"),
       cl::init("megatron"), cl::cat(category)};
   cl::opt<bool> allowPadding{
       "allow-padding",

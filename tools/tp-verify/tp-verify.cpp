@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/InitAll.h"
@@ -199,9 +200,6 @@ verify(const CommandLine &line, mlir::ModuleOp module,
     std::string chosen = line.plan;
     if (chosen.empty())
       chosen = isAnnotated(module) ? "none" : "megatron";
-    if (chosen == "none" && !line.mesh.empty())
-      return complain("--mesh needs a plan: the module's annotations name its "
-                      "own mesh");
     std::string axes = line.mesh;
     if (axes.empty() && !tp::getUniqueMesh(module))
       axes = "tp=1";
@@ -214,14 +212,41 @@ verify(const CommandLine &line, mlir::ModuleOp module,
   return std::move(*result);
 }
 
-static int print(const tp::VerifyReport &result, bool asJson) {
+/// Whether the program computes in floats of 16 bits.
+static bool isNarrow(mlir::ModuleOp module) {
+  return module
+      ->walk([](mlir::Operation *op) {
+        return llvm::any_of(op->getResultTypes(),
+                            [](mlir::Type type) {
+                              type = mlir::getElementTypeOrSelf(type);
+                              return type.isBF16() || type.isF16();
+                            })
+                   ? mlir::WalkResult::interrupt()
+                   : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// What to do where 16 bits leave much unjudged: empty if nothing.
+static std::string advise(const CommandLine &line, mlir::ModuleOp module) {
+  if (!isNarrow(module))
+    return "";
+  return llvm::sys::fs::is_directory(line.input.getValue())
+             ? "; of 16 bits little can be: --dtype f32 verifies the same "
+               "program in f32"
+             : "; of 16 bits little can be: verify the same program in f32";
+}
+
+static int print(const tp::VerifyReport &result, bool asJson,
+                 llvm::StringRef advice) {
   if (asJson)
     llvm::outs() << llvm::formatv("{0:2}", result.toJSON()) << "\n";
   else
     result.print(llvm::outs());
   if (int64_t count = result.countUnjudged(); count && result.isEqual())
     llvm::errs() << "tp-verify: warning: nothing differs, but " << count
-                 << " values hang on rounding and cannot be judged\n";
+                 << " values hang on rounding and cannot be judged" << advice
+                 << "\n";
   return result.isEqual() ? 0 : differs;
 }
 
@@ -295,8 +320,10 @@ int main(int argc, char **argv) {
   }
   if (line.derivative)
     return printDerivative(line, *module, options);
+  std::string advice = advise(line, *module);
   auto result = verify(line, *module, options);
   if (const int *code = std::get_if<int>(&result))
     return *code;
-  return print(std::get<tp::VerifyReport>(result), line.report == "json");
+  return print(std::get<tp::VerifyReport>(result), line.report == "json",
+               advice);
 }

@@ -59,7 +59,7 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"plan", "plan", "std::string", "\"megatron\"",
-           "megatron, megatron-sp, expert, expert-sp, replicated, or the path of a JSON plan">,
+           "megatron, megatron-sp, expert, expert-sp, replicated, none (as the module is annotated), or the path of a JSON plan">,
     Option<"mesh", "mesh", "std::string", "\"\"",
            "axes and sizes, outermost first: dp=2,tp=4 (the module's mesh if "
            "empty)">,

@@ -39,14 +39,42 @@ SmallVector<StringRef> tp::getKernels(Operation *op) {
   return names;
 }
 
-LogicalResult tp::checkType(Operation *op, Type type) {
+/// Whether the runtime can hold it.
+static bool isHeld(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (tensor && tensor.hasStaticShape() &&
-      !getTypeName(tensor.getElementType()).empty())
+  return tensor && tensor.hasStaticShape() &&
+         !getTypeName(tensor.getElementType()).empty();
+}
+
+LogicalResult tp::checkType(Operation *op, Type type) {
+  if (isHeld(type))
     return success();
   return op->emitOpError("expected tensors of static shape with elements f32, "
                          "bf16, f16, i64, i32, i8 or i1, got ")
          << type;
+}
+
+LogicalResult tp::checkEntryTypes(func::FuncOp entry) {
+  auto check = [&](TypeRange types, StringRef what) -> LogicalResult {
+    for (auto [index, type] : llvm::enumerate(types)) {
+      if (isHeld(type))
+        continue;
+      InFlightDiagnostic diag = entry.emitOpError();
+      diag << what << " " << index
+           << ": expected a tensor of static shape with elements f32, bf16, "
+              "f16, i64, i32, i8 or i1, got "
+           << type;
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor && !isa<ShapedType>(type))
+        return diag << "; a scalar is a tensor of rank 0, such as tensor<f32>";
+      if (tensor && !tensor.hasStaticShape())
+        return diag << "; a program has one shape: compile one for each length";
+      return diag << "; cast inside of the program";
+    }
+    return success();
+  };
+  return success(succeeded(check(entry.getArgumentTypes(), "argument")) &&
+                 succeeded(check(entry.getResultTypes(), "result")));
 }
 
 LogicalResult tp::verifyKernel(func::FuncOp kernel) {

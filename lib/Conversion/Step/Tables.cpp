@@ -209,10 +209,8 @@ FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
     if (function.isExternal())
       return function.emitOpError("expected a body");
     tables.entries.push_back(function);
-    for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
-                                              function.getResultTypes()))
-      if (failed(checkType(function, type)))
-        return failure();
+    if (failed(checkEntryTypes(function)))
+      return failure();
     WalkResult result = function.walk([&](Operation *op) {
       // What never runs needs nothing.
       if (getRepetitions(op) == 0)

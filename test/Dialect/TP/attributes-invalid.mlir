@@ -152,20 +152,20 @@ func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}]>}
 
 // A name that is nobody's would be read by nobody: the nearest is named.
 
-// expected-error@+1 {{unknown attribute tp.com_budget, which nothing would read; the nearest that a function may have is tp.comm_budget}}
+// expected-error@+1 {{unknown attribute 'tp.com_budget', which nothing would read; did you mean 'tp.comm_budget'?}}
 func.func private @f() attributes {tp.com_budget = #tp.comm_budget<none>}
 
 // -----
 
 func.func @shardngs(%x: tensor<8xf32>) {
-  // expected-error@+1 {{unknown attribute tp.shardngs, which nothing would read; the nearest that an operation may have is tp.shardings}}
+  // expected-error@+1 {{unknown attribute 'tp.shardngs', which nothing would read; did you mean 'tp.shardings'?}}
   %0 = arith.negf %x {tp.shardngs = []} : tensor<8xf32>
   return
 }
 
 // -----
 
-// expected-error@+1 {{unknown attribute tp.whatever, which nothing would read}}
+// expected-error@+1 {{unknown attribute 'tp.whatever', which nothing would read}}
 module attributes {tp.whatever} {}
 
 // -----

@@ -88,6 +88,10 @@ static size_t getElementBytes(ElementType type) {
   case ElementType::BF16:
     return 2;
   case ElementType::Int:
+  case ElementType::E4M3:
+  case ElementType::E5M2:
+  case ElementType::E2M1:
+  case ElementType::E8M0:
     return (type.width + 7) / 8;
   }
   llvm_unreachable("all kinds are listed");

@@ -33,6 +33,9 @@ llvm::SmallVector<llvm::StringRef> getKernels(mlir::Operation *op);
 
 /// An error at `op` unless `type` is a tensor that the runtime can hold.
 mlir::LogicalResult checkType(mlir::Operation *op, mlir::Type type);
+/// An error that names the argument or result of an entry that is no such
+/// tensor.
+mlir::LogicalResult checkEntryTypes(mlir::func::FuncOp entry);
 /// An error unless a kernel's function has a body of one block, and its tensors
 /// are such that the runtime can hold.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);

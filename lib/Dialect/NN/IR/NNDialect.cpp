@@ -41,6 +41,32 @@ struct Inliner : DialectInlinerInterface {
 };
 } // namespace
 
+/// The dialect has no discardable attributes: `nn.causal` is no `causal`.
+static LogicalResult refuse(Operation *op, const Twine &where,
+                            NamedAttribute attribute) {
+  SmallVector<StringRef> known;
+  for (StringAttr own : op->getName().getAttributeNames())
+    known.push_back(own);
+  return tp::refuseUnknownAttribute(op, where, attribute.getName(), known);
+}
+
+LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attribute) {
+  return refuse(op, "", attribute);
+}
+
+LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                  unsigned index,
+                                                  NamedAttribute attribute) {
+  return refuse(op, "argument " + Twine(index), attribute);
+}
+
+LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                     unsigned index,
+                                                     NamedAttribute attribute) {
+  return refuse(op, "result " + Twine(index), attribute);
+}
+
 void NNDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST

@@ -182,17 +182,22 @@ LogicalResult CacheWriteOp::verify() {
                 pool.getElementType());
 }
 
-FailureOr<ShardingRule> CacheWriteOp::getShardingRule() {
-  ShardingRule rule;
-  ArrayRef<int64_t> pool = shapeOf(getPool());
-  unsigned t =
-      rule.addFactor(shapeOf(getInput())[0], FactorKind::Whole, "tokens");
-  unsigned c = rule.addFactor(pool[0], FactorKind::Whole, "cells");
-  unsigned g = rule.addFactor(pool[1], FactorKind::Parallel, "kv heads");
-  unsigned d = rule.addFactor(pool[2], FactorKind::Whole, "head size");
+CacheFactors tp::nn::addCacheWrite(ShardingRule &rule, Value input,
+                                   Value pool) {
+  ArrayRef<int64_t> shape = shapeOf(pool);
+  unsigned t = rule.addFactor(shapeOf(input)[0], FactorKind::Whole, "tokens");
+  unsigned c = rule.addFactor(shape[0], FactorKind::Whole, "cells");
+  unsigned g = rule.addFactor(shape[1], FactorKind::Parallel, "kv heads");
+  unsigned d = rule.addFactor(shape[2], FactorKind::Whole, "head size");
   addOperand(rule, {{t}, {g}, {d}}, Linearity::None);
   addOperand(rule, {{t}}, Linearity::None);
   addOperand(rule, {{c}, {g}, {d}}, Linearity::None);
+  return {c, g, d};
+}
+
+FailureOr<ShardingRule> CacheWriteOp::getShardingRule() {
+  ShardingRule rule;
+  auto [c, g, d] = addCacheWrite(rule, getInput(), getPool());
   addResult(rule, {{c}, {g}, {d}});
   return rule;
 }

@@ -29,6 +29,15 @@ mlir::Value findCell(Scalar &e, mlir::Value table, int64_t page,
                      int64_t numPages, mlir::Value row, mlir::Value position,
                      mlir::Value &isValid);
 
+/// Factors of a pool [cells, KV heads, head size].
+struct CacheFactors {
+  unsigned cells, heads, headSize;
+};
+/// The factors and the first three operands of what writes rows `input`
+/// [tokens, KV heads, head size] into cells [tokens] of `pool`.
+CacheFactors addCacheWrite(ShardingRule &rule, mlir::Value input,
+                           mlir::Value pool);
+
 } // namespace tp::nn
 
 #endif // TP_LIB_DIALECT_NN_IR_PAGEDPARTS_H

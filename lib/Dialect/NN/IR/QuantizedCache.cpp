@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CacheParts.h"
+#include "PagedParts.h"
 #include "QuantizedParts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -59,16 +60,9 @@ LogicalResult QuantizedCacheWriteOp::verify() {
 
 FailureOr<ShardingRule> QuantizedCacheWriteOp::getShardingRule() {
   ShardingRule rule;
-  ArrayRef<int64_t> pool = shapeOf(getPool());
-  unsigned t =
-      rule.addFactor(shapeOf(getInput())[0], FactorKind::Whole, "tokens");
-  unsigned c = rule.addFactor(pool[0], FactorKind::Whole, "cells");
-  unsigned g = rule.addFactor(pool[1], FactorKind::Parallel, "kv heads");
-  unsigned d = rule.addFactor(pool[2], FactorKind::Whole, "head size");
-  addOperand(rule, {{t}, {g}, {d}}, Linearity::None);
-  addOperand(rule, {{t}}, Linearity::None);
-  addOperand(rule, {{c}, {g}, {d}}, Linearity::None);
-  addOperand(rule, getScaleDims(getScales(), pool, c, g), Linearity::None);
+  auto [c, g, d] = addCacheWrite(rule, getInput(), getPool());
+  addOperand(rule, getScaleDims(getScales(), shapeOf(getPool()), c, g),
+             Linearity::None);
   addResult(rule, {{c}, {g}, {d}});
   if (getResultScales())
     addResult(rule, {{c}, {g}});

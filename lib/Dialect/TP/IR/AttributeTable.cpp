@@ -13,6 +13,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Dialect/TP/IR/OwnAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -179,18 +180,6 @@ unsigned getWidened(Place place) {
   return place == OnArgument || place == OnResult ? place : place | OnOperation;
 }
 
-/// What was meant: the nearest of the names, if it is near.
-StringRef getNearest(StringRef name, ArrayRef<StringRef> known) {
-  unsigned least = name.size() / 3 + 1;
-  StringRef nearest;
-  for (StringRef other : known)
-    if (unsigned distance = name.edit_distance(other); distance < least) {
-      least = distance;
-      nearest = other;
-    }
-  return nearest;
-}
-
 } // namespace
 
 Place tp::getPlace(Operation *op) {
@@ -215,49 +204,17 @@ LogicalResult tp::verifyAttributePlace(Operation *op, Place place,
     return op->emitOpError() << prefix << "expected " << name << " to be "
                              << row->kind << ", got " << attribute.getValue();
   }
-  auto diag = op->emitOpError() << prefix;
-  if (row != std::end(rows))
-    diag << "expected " << name << " on " << describe(row->places)
-         << ", got it on " << describe(place);
-  else
-    diag << "unknown attribute " << name << ", which nothing would read";
   SmallVector<StringRef> known;
   for (const Row &row : rows)
     if (row.places & getWidened(place))
       known.push_back(row.name);
-  if (StringRef nearest = getNearest(name, known); !nearest.empty())
+  if (row == std::end(rows))
+    return refuseUnknownAttribute(op, where, name, known);
+  auto diag = op->emitOpError()
+              << prefix << "expected " << name << " on "
+              << describe(row->places) << ", got it on " << describe(place);
+  if (StringRef nearest = getNearestName(name, known); !nearest.empty())
     diag << "; the nearest that " << describe(place) << " may have is "
          << nearest;
   return diag;
-}
-
-/// MLIR keeps whatever stands beside the attributes of an operation's own: only
-/// of names with a dialect's prefix does it ask that dialect.
-static LogicalResult expectOwnAttributes(Operation *op) {
-  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
-    StringRef name = attribute.getName();
-    bool isVisibility = isa<SymbolOpInterface>(op) &&
-                        name == SymbolTable::getVisibilityAttrName();
-    if (name.contains('.') || isVisibility)
-      continue;
-    SmallVector<StringRef> known;
-    for (StringAttr own : op->getName().getAttributeNames())
-      known.push_back(own);
-    InFlightDiagnostic diag = op->emitOpError("unknown attribute ")
-                              << name << ", which nothing would read";
-    if (StringRef nearest = getNearest(name, known); !nearest.empty())
-      diag << "; the nearest that it may have is " << nearest;
-    return diag;
-  }
-  return success();
-}
-
-LogicalResult tp::expectKnownAttributes(ModuleOp module) {
-  WalkResult walk = module->walk([](Operation *op) {
-    StringRef dialect = op->getName().getDialectNamespace();
-    bool isOurs = dialect == "tp" || dialect == "nn";
-    return isOurs && failed(expectOwnAttributes(op)) ? WalkResult::interrupt()
-                                                     : WalkResult::advance();
-  });
-  return failure(walk.wasInterrupted());
 }

@@ -36,9 +36,6 @@ enum Place : unsigned {
 mlir::LogicalResult verifyAttributePlace(mlir::Operation *op, Place place,
                                          mlir::NamedAttribute attribute,
                                          const llvm::Twine &where);
-/// An error at an operation of tp or nn with an attribute that is neither its
-/// own nor a dialect's: `causl` beside `scale`.
-mlir::LogicalResult expectKnownAttributes(mlir::ModuleOp module);
 /// The place that the operation's own attributes are at, most special first.
 Place getPlace(mlir::Operation *op);
 

@@ -50,6 +50,17 @@ mlir::LogicalResult verifyStateUse(mlir::Operation *op, unsigned index,
                                    bool isResult,
                                    mlir::NamedAttribute attribute,
                                    const llvm::Twine &where);
+/// `attribute`, a name of an argument or result, must be one that a user can
+/// write and no other of the function goes by.
+mlir::LogicalResult verifyValueName(mlir::Operation *op, unsigned index,
+                                    bool isResult,
+                                    mlir::NamedAttribute attribute,
+                                    const llvm::Twine &where);
+/// tp.default, tp.range, tp.values, tp.right_padded and tp.unshifted of an
+/// argument must fit its type; other attributes pass.
+mlir::LogicalResult verifyArgumentNote(mlir::Operation *op, unsigned index,
+                                       mlir::NamedAttribute attribute,
+                                       const llvm::Twine &where);
 /// Of an argument or result that is a batch of sequences.
 inline constexpr llvm::StringLiteral sequencesName = "tp.sequences";
 /// It must agree with the others of its function, which must have a mask.

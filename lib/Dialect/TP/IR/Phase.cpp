@@ -9,8 +9,8 @@
 
 #include "tp/Dialect/TP/IR/Phase.h"
 
-#include "AttributeTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Dialect/TP/IR/Sizes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 using namespace mlir;
@@ -45,10 +45,26 @@ LogicalResult tp::expectGlobal(ModuleOp module) {
   if (Operation *op = findPerRank(module))
     return op->emitOpError("expected a program before partition, got one for "
                            "each rank");
-  return expectKnownAttributes(module);
+  return expectSizes(module);
+}
+
+/// An error at a constant whose elements are not those of dense<...>: before
+/// partition its sharding rule says so.
+static LogicalResult expectDense(ModuleOp module) {
+  WalkResult walk = module->walk([](Operation *op) {
+    auto value = op->getAttrOfType<ElementsAttr>("value");
+    if (!value || isa<DenseElementsAttr>(value))
+      return WalkResult::advance();
+    op->emitOpError("expected its elements in the program as dense<...>, got "
+                    "sparse ones or a resource");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
 }
 
 LogicalResult tp::expectPerRank(ModuleOp module) {
+  if (failed(expectSizes(module)) || failed(expectDense(module)))
+    return failure();
   MeshOp mesh = getUniqueMesh(module);
   if (!mesh || mesh.getMesh().toMesh().getNumRanks() == 1 ||
       findPerRank(module))

@@ -211,19 +211,6 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
   return success();
 }
 
-/// What is given and read by name has one of its own: `attrs` are those of the
-/// arguments, or of the results.
-static LogicalResult verifyName(Operation *op, ArrayAttr attrs, unsigned index,
-                                StringAttr name, StringRef kind) {
-  for (unsigned other = 0; attrs && other < index; ++other)
-    if (cast<DictionaryAttr>(attrs[other]).get(TPDialect::getNameAttrName()) ==
-        name)
-      return op->emitOpError()
-             << kind << " " << index << ": expected a name of its own, got "
-             << name << ", which " << kind << " " << other << " has";
-  return success();
-}
-
 LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                   unsigned index,
                                                   NamedAttribute attribute) {
@@ -234,8 +221,7 @@ LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (!function)
     return success();
   if (attribute.getName() == getNameAttrName())
-    return verifyName(op, function.getArgAttrsAttr(), index,
-                      cast<StringAttr>(attribute.getValue()), "argument");
+    return verifyValueName(op, index, /*isResult=*/false, attribute, where);
   if (attribute.getName() == getStateAttrName())
     return verifyStateUse(op, index, /*isResult=*/false, attribute, where);
   if (attribute.getName() == sequencesName)
@@ -243,7 +229,7 @@ LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (attribute.getName() == getShardingAttrName())
     return verifyShardingOn(op, cast<ShardingAttr>(attribute.getValue()),
                             function.getArgumentTypes()[index], where);
-  return success();
+  return verifyArgumentNote(op, index, attribute, where);
 }
 
 LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
@@ -256,8 +242,7 @@ LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (!function)
     return success();
   if (attribute.getName() == getNameAttrName())
-    return verifyName(op, function.getResAttrsAttr(), index,
-                      cast<StringAttr>(attribute.getValue()), "result");
+    return verifyValueName(op, index, /*isResult=*/true, attribute, where);
   if (attribute.getName() == getStateAttrName())
     return verifyStateUse(op, index, /*isResult=*/true, attribute, where);
   if (attribute.getName() == sequencesName)

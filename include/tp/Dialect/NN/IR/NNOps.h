@@ -17,6 +17,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/IR/OwnAttributes.h"
 #include "tp/Interfaces/LibraryInterface.h"
 #include "tp/Interfaces/ShardingInterface.h"
 

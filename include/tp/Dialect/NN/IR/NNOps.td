@@ -19,6 +19,7 @@ include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tp/Dialect/TP/IR/OwnAttributes.td"
 include "tp/Interfaces/LibraryInterface.td"
 include "tp/Interfaces/ShardingInterface.td"
 
@@ -34,6 +35,9 @@ def NN_Dialect : Dialect {
     the element type once.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 def NN_GeluKind : I32EnumAttr<"GeluKind", "which GELU", [
@@ -49,7 +53,7 @@ def NN_Tensor : StaticShapeTensorOf<[NN_Float]>;
 def NN_Ids : StaticShapeTensorOf<[I32, I64]>;
 
 class NN_Op<string opMnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, opMnemonic, !listconcat(traits, [Pure,
+    : Op<NN_Dialect, opMnemonic, !listconcat(traits, [Pure, TP_OwnAttributes,
         DeclareOpInterfaceMethods<TP_ShardingRuleOpInterface,
           ["getPaddingStates"]>,
         DeclareOpInterfaceMethods<TP_DecomposeOpInterface>])> {
@@ -58,7 +62,7 @@ class NN_Op<string opMnemonic, list<Trait> traits = []>
 
 /// An op whose per-rank form is not just a clone.
 class NN_IndexedOp<string opMnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, opMnemonic, !listconcat(traits, [Pure,
+    : Op<NN_Dialect, opMnemonic, !listconcat(traits, [Pure, TP_OwnAttributes,
         DeclareOpInterfaceMethods<TP_ShardingRuleOpInterface,
           ["buildLocal", "getPaddingStates"]>,
         DeclareOpInterfaceMethods<TP_DecomposeOpInterface>])> {

@@ -20,9 +20,9 @@ namespace tp {
 /// type; null if there is none.
 mlir::Operation *findPerRank(mlir::ModuleOp module);
 
-/// An error unless the module is as it is before partition, with no attribute
-/// that nothing would read, or as partition leaves it: of the second, that of
-/// one rank may be either.
+/// An error unless the module is as it is before partition, or as partition
+/// leaves it: of the second, that of one rank may be either. No tensor may be
+/// larger than Sizes.h allows.
 mlir::LogicalResult expectGlobal(mlir::ModuleOp module);
 mlir::LogicalResult expectPerRank(mlir::ModuleOp module);
 

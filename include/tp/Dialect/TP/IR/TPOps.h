@@ -19,6 +19,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/IR/OwnAttributes.h"
 #include "tp/Sharding/Reshard.h"
 #include "tp/Sharding/Rule.h"
 

@@ -17,9 +17,10 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "tp/Dialect/TP/IR/TPAttrs.td"
 include "tp/Dialect/TP/IR/CollectiveInterface.td"
+include "tp/Dialect/TP/IR/OwnAttributes.td"
 
 class TP_Op<string opMnemonic, list<Trait> traits = []>
-    : Op<TP_Dialect, opMnemonic, traits>;
+    : Op<TP_Dialect, opMnemonic, !listconcat(traits, [TP_OwnAttributes])>;
 
 //===----------------------------------------------------------------------===//
 // Mesh, shardings, parameters
