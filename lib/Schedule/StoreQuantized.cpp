@@ -205,6 +205,13 @@ LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
                              typeOf(op.getScales()).getShape().back()));
   Type element = typeOf(op.getValues()).getElementType();
   for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    if (auto embedding = dyn_cast<nn::EmbeddingOp>(user)) {
+      OpBuilder builder(embedding);
+      embedding.getResult().replaceAllUsesWith(
+          nn::lookUp(builder, embedding, op, *bytes));
+      embedding.erase();
+      continue;
+    }
     auto linear = dyn_cast<nn::LinearOp>(user);
     if (!linear || linear.getWeight() != op.getResult() ||
         linear.getInput() == op.getResult())
@@ -223,7 +230,7 @@ LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
   }
   if (!op->use_empty()) {
     op.emitWarning("unpacks all of the weight in each step: expected nothing "
-                   "but linear layers to read it")
+                   "but linear layers and look-ups to read it")
             .attachNote(op->user_begin()->getLoc())
         << "it is read here";
     OpBuilder builder(op);
