@@ -101,6 +101,14 @@ LogicalResult StoreQuantizedPass::storeScales(nn::DequantizeOp op) {
   return success();
 }
 
+/// Whether both have zero points of one type, or neither has.
+static bool haveZerosAlike(nn::DequantizeOp a, nn::DequantizeOp b) {
+  if (!a.getZeros() || !b.getZeros())
+    return !a.getZeros() == !b.getZeros();
+  return typeOf(a.getZeros()).getElementType() ==
+         typeOf(b.getZeros()).getElementType();
+}
+
 /// Whether one call can compute with these matrices: of one kind, but for their
 /// groups.
 static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
@@ -110,7 +118,7 @@ static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
   return llvm::all_of(matrices,
                       [&](nn::DequantizeOp op) {
                         return !op.getGroups() &&
-                               !op.getZeros() == !gate.getZeros() &&
+                               haveZerosAlike(op, gate) &&
                                typeOf(op.getValues()).getElementType() ==
                                    typeOf(gate.getValues()).getElementType() &&
                                op.getGroup()[0] == 1 &&

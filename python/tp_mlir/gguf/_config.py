@@ -7,11 +7,15 @@ Each architecture of llama.cpp's is a model_type of transformers' with other nam
 numbers. Keys of an architecture that nothing here reads are an error, for they may change results.
 """
 
+import numpy
+
 from ._metadata import GgufError
 
 #: Keys behind the architecture's name that do not change what a model computes.
 _IGNORED = {"vocab_size", "tensor_data_layout", "rope.scaling.finetuned", "attention.causal",
             "rope.scale_linear", "interleave_moe_layer_step"}
+#: Layers that a model has at most.
+_MOST_LAYERS = 1 << 14
 #: Layers of the models whose scores are divided by the root of hidden size by heads; others of
 #: these architectures divide by that of the size of a head.
 _LARGEST_GEMMAS = {"gemma2": 46, "gemma3": 62}
@@ -47,8 +51,15 @@ class _Keys:
 
     def number(self, key, default=None):
         value = self.get(key, default, (int, float))
-        # Metadata are of f32: what they were rounded from has few digits.
-        return float(f"{value:.7g}") if isinstance(value, float) else value
+        # The shortest decimal that is the same f32.
+        return float(str(numpy.float32(value))) if isinstance(value, float) else value
+
+    def positive(self, key, default=None, most=1 << 31):
+        value = self.need(key) if default is None else self.get(key, default)
+        if not 1 <= value <= most:
+            raise GgufError(f"{self.file.path}: metadata '{self.architecture}.{key}': expected 1 to "
+                            f"{most}, got {value}")
+        return value
 
     def finish(self):
         prefix = f"{self.architecture}."
@@ -148,7 +159,7 @@ def _gemma2(keys, config):
 
 def _gemma3(keys, config):
     _scores(keys, config)
-    pattern = keys.get("attention.sliding_window_pattern", 6)
+    pattern = keys.positive("attention.sliding_window_pattern", 6)
     config["rope_local_base_freq"] = keys.number("rope.freq_base_swa", 10000.0)
     config["layer_types"] = ["sliding_attention" if (layer + 1) % pattern else "full_attention"
                              for layer in range(config["num_hidden_layers"])]
@@ -178,8 +189,9 @@ def _qwen_moe(keys, config):
 
 
 def _qwen2_moe(keys, config):
-    width = keys.file.shapes.get("blk.0.ffn_gate_exps.weight", [0, 0])[1]
-    keys.metadata.setdefault("qwen2moe.expert_feed_forward_length", width)
+    gate = keys.file.shapes.get("blk.0.ffn_gate_exps.weight", [])
+    if len(gate) == 3:
+        keys.metadata.setdefault("qwen2moe.expert_feed_forward_length", gate[1])
     _qwen_moe(keys, config)
     shared = keys.file.shapes.get("blk.0.ffn_gate_shexp.weight", [0])[0]
     config["shared_expert_intermediate_size"] = \
@@ -221,17 +233,14 @@ def read_config(file):
     if "token_embd.weight" not in file.shapes:
         raise GgufError(f"{file.path}: tensor 'token_embd.weight' is missing")
     model_type, adjust = _MODELS[keys.architecture]
-    hidden, heads = keys.need("embedding_length"), keys.need("attention.head_count")
-    if heads < 1 or hidden < 1:
-        raise GgufError(f"{file.path}: expected at least one head and one channel, got {heads} "
-                        f"and {hidden}")
-    head = keys.get("attention.key_length", hidden // heads)
+    hidden, heads = keys.positive("embedding_length"), keys.positive("attention.head_count")
+    head = keys.positive("attention.key_length", hidden // heads)
     if keys.get("attention.value_length", head) != head:
         raise GgufError(f"{file.path}: unsupported metadata '{keys.architecture}.attention."
                         f"value_length': expected {head}, the size of keys")
     config = {
         "model_type": model_type, "vocab_size": file.shapes["token_embd.weight"][0],
-        "hidden_size": hidden, "num_hidden_layers": keys.need("block_count"),
+        "hidden_size": hidden, "num_hidden_layers": keys.positive("block_count", most=_MOST_LAYERS),
         "num_attention_heads": heads,
         "num_key_value_heads": keys.get("attention.head_count_kv", heads), "head_dim": head,
         "intermediate_size": keys.get("feed_forward_length", 0),
