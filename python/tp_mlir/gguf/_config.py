@@ -12,8 +12,7 @@ import numpy
 from ._metadata import GgufError
 
 #: Keys behind the architecture's name that do not change what a model computes.
-_IGNORED = {"vocab_size", "tensor_data_layout", "rope.scaling.finetuned", "attention.causal",
-            "rope.scale_linear", "interleave_moe_layer_step"}
+_IGNORED = {"vocab_size", "tensor_data_layout", "rope.scaling.finetuned", "attention.causal"}
 #: Layers that a model has at most.
 _MOST_LAYERS = 1 << 14
 #: Layers of the models whose scores are divided by the root of hidden size by heads; others of

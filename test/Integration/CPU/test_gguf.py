@@ -4,9 +4,6 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
-import json
-import struct
-
 import gguf_files
 import numpy
 import pytest
@@ -63,3 +60,40 @@ def test_architectures(tmp_path, architecture, tied):
     """Biases, norms of heads, norms that are stored plus one, and tables that are heads."""
     folder, plain = opened(tmp_path, gguf_files.llama(SEED, ("Q4_K", "Q6_K"), architecture, tied))
     compare(folder, plain, (2,))
+
+
+def test_text(tmp_path):
+    """Steps that generate look rows up in the table, and give the ids of the plain program."""
+    folder, plain = opened(tmp_path, gguf_files.llama(SEED, ("Q4_K", "Q6_K", "Q8_0"), tied=True))
+
+    def answer(folder, degree):
+        with tp_mlir.LLM(folder, mesh=f"tp={degree}", dtype="f32", context=32, rows=2,
+                         chunk=8) as llm:
+            return [list(one.ids) for one in llm.generate([[1, 5, 9], [60] * 11], max_tokens=6)]
+
+    assert answer(folder, 2) == answer(plain, 1)
+
+
+def test_file_itself(tmp_path):
+    """tp-run takes the file in the place of the folder, and bf16 rounds as it does elsewhere."""
+    model = gguf_files.llama(SEED, ("Q8_0", "Q5_1"))
+    folder, plain = opened(tmp_path, model)
+    program = tp_mlir.compile(folder, seq=8, dtype="bf16")
+    ids = {"input_ids": numpy.random.default_rng(SEED).integers(0, 67, (1, 8))}
+    got = program.run(tmp_path / "model-file.gguf", ids)["logits"]
+    assert (got == program.run(folder, ids)["logits"]).all()
+    expected, _ = logits(plain, 1)
+    assert numpy.abs(got - expected).max() < 0.03 * numpy.abs(expected).max()
+
+
+def test_refused(tmp_path):
+    """A folder without the file, and a file with a tensor of another model."""
+    model = gguf_files.llama(SEED, ("Q8_0",))
+    model.tensors["blk.0.attn_sinks.weight"] = gguf_files.tensor(model.rng, "F32", 8)[0]
+    folder, _ = opened(tmp_path, model)
+    with pytest.raises(tp_mlir.InputError, match="tensor 'blk.0.attn_sinks.weight' has no place in "
+                       "a model of architecture 'llama' that is known here"):
+        logits(folder, 1)
+    (folder / "model.gguf").unlink()
+    with pytest.raises(tp_mlir.InputError, match='quant_method "gguf" needs model.gguf in '):
+        logits(folder, 1)
