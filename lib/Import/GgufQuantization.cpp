@@ -42,19 +42,17 @@ readScheme(const Checkpoint &checkpoint, StringRef module,
   if (!values || values->shape.size() != 2 || scales.shape.size() != 2)
     return std::nullopt;
   scheme.columns = values->shape[1] * perWord / scales.shape[1];
-  scheme.isSymmetric =
-      !checkpoint.find((module + ".weight_zero_point").str());
+  scheme.isSymmetric = !checkpoint.find((module + ".weight_zero_point").str());
   return scheme;
 }
 
 LogicalResult settleGguf(Location loc, ModelConfig &config,
                          const Checkpoint &checkpoint) {
   if (!checkpoint.hasWeights())
-    return emitError(loc)
-           << "quantization_config: quant_method \"gguf\" needs "
-           << StringRef(tprt::kGgufFile) << " in "
-           << checkpoint.getDirectory()
-           << ", which says how each tensor is stored";
+    return emitError(loc) << "quantization_config: quant_method \"gguf\" needs "
+                          << StringRef(tprt::kGgufFile) << " in "
+                          << checkpoint.getDirectory()
+                          << ", which says how each tensor is stored";
   using Key = std::tuple<int, int64_t, bool, bool>;
   // In the order of names, so that programs do not depend on a hash.
   SmallVector<StringRef> modules;
@@ -69,10 +67,10 @@ LogicalResult settleGguf(Location loc, ModelConfig &config,
         checkpoint, module, *checkpoint.find((module + ".weight_scale").str()));
     if (!scheme)
       continue;
-    auto [number, isNew] = numbers.try_emplace(
-        Key(int(scheme->format), scheme->columns, scheme->isFloat,
-            scheme->isSymmetric),
-        groups.size());
+    auto [number, isNew] =
+        numbers.try_emplace(Key(int(scheme->format), scheme->columns,
+                                scheme->isFloat, scheme->isSymmetric),
+                            groups.size());
     if (isNew)
       groups.emplace_back().scheme = *scheme;
     (void)groups[number->second].targets.add(

@@ -117,8 +117,7 @@ static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
     return false;
   return llvm::all_of(matrices,
                       [&](nn::DequantizeOp op) {
-                        return !op.getGroups() &&
-                               haveZerosAlike(op, gate) &&
+                        return !op.getGroups() && haveZerosAlike(op, gate) &&
                                typeOf(op.getValues()).getElementType() ==
                                    typeOf(gate.getValues()).getElementType() &&
                                op.getGroup()[0] == 1 &&

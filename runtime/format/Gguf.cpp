@@ -44,10 +44,10 @@ constexpr GgufType kTypes[] = {
 
 /// Types that are known and not read, for messages.
 constexpr std::pair<uint32_t, std::string_view> kOtherTypes[] = {
-    {9, "Q8_1"},     {15, "Q8_K"},   {16, "IQ2_XXS"}, {17, "IQ2_XS"},
-    {18, "IQ3_XXS"}, {19, "IQ1_S"},  {21, "IQ3_S"},   {22, "IQ2_S"},
-    {24, "I8"},      {25, "I16"},    {26, "I32"},     {27, "I64"},
-    {28, "F64"},     {29, "IQ1_M"},  {34, "TQ1_0"},   {35, "TQ2_0"},
+    {9, "Q8_1"},     {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
+    {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"},   {22, "IQ2_S"},
+    {24, "I8"},      {25, "I16"},   {26, "I32"},     {27, "I64"},
+    {28, "F64"},     {29, "IQ1_M"}, {34, "TQ1_0"},   {35, "TQ2_0"},
     {40, "NVFP4"},   {41, "Q1_0"}};
 
 constexpr int64_t kMaxDims = 4, kMaxName = 1 << 10, kMaxText = 1 << 12,
@@ -120,8 +120,7 @@ Status Parser::take(void *to, int64_t bytes, std::string_view what) {
   bool isThere = position >= windowStart &&
                  position + bytes <= windowStart + int64_t(window.size());
   if (!isThere) {
-    window.resize(size_t(
-        std::min(std::max(bytes, kWindow), size - position)));
+    window.resize(size_t(std::min(std::max(bytes, kWindow), size - position)));
     windowStart = position;
     TPRT_TRY(readBytes(position, window.data(), int64_t(window.size())));
   }
@@ -159,8 +158,8 @@ Expected<std::string> Parser::readName(std::string_view what) {
       std::all_of(value->begin(), value->end(),
                   [](unsigned char c) { return c > ' ' && c < 127; });
   if (!isPrintable)
-    return fail("expected the name in ", what,
-                " to be 1 to ", kMaxName, " printable characters");
+    return fail("expected the name in ", what, " to be 1 to ", kMaxName,
+                " printable characters");
   return std::move(*value);
 }
 
@@ -213,8 +212,8 @@ Status Parser::readList(Gguf &file, const std::string &key) {
 Status Parser::readEntry(Gguf &file) {
   TPRT_ASSIGN(auto key, readName("a key of the metadata"));
   std::string what = "metadata '" + key + "'";
-  bool isTwice =
-      file.integers.count(key) || file.lists.count(key) || file.texts.count(key);
+  bool isTwice = file.integers.count(key) || file.lists.count(key) ||
+                 file.texts.count(key);
   if (isTwice)
     return fail(what, " is there twice");
   TPRT_ASSIGN(auto kind, number<uint32_t>(what));
@@ -283,8 +282,9 @@ Status Parser::readTensor(Gguf &file) {
                 " in multiples of ", tensor.type->blockElements,
                 " elements, got ", tensor.shape.back());
   if (tensor.type->elements != Elements::Floats && rank < 2)
-    return fail(what, ": expected a tensor of one dimension to be of F32, F16 "
-                      "or BF16, got ",
+    return fail(what,
+                ": expected a tensor of one dimension to be of F32, F16 "
+                "or BF16, got ",
                 tensor.type->name);
   file.tensors.push_back(std::move(tensor));
   return {};
@@ -313,14 +313,15 @@ Status Parser::placeTensors(Gguf &file) {
     if (!names.insert(tensor.name).second)
       return fail("tensor '", tensor.name, "' is there twice");
     if (tensor.offset % alignment != 0)
-      return fail("tensor '", tensor.name, "': expected its data at a multiple "
-                                           "of ",
+      return fail("tensor '", tensor.name,
+                  "': expected its data at a multiple "
+                  "of ",
                   alignment, " bytes, got ", tensor.offset);
     int64_t bytes = bytesOf(tensor);
     if (data > size || tensor.offset > size - data ||
         bytes > size - data - tensor.offset)
-      return fail("tensor '", tensor.name, "': its ", bytes,
-                  " bytes at byte ", tensor.offset,
+      return fail("tensor '", tensor.name, "': its ", bytes, " bytes at byte ",
+                  tensor.offset,
                   " of the data reach past the end of the file (truncated?)");
     tensor.offset += data;
     order.push_back(&tensor);

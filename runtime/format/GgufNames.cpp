@@ -39,15 +39,16 @@ enum Arch : unsigned {
 };
 
 constexpr std::pair<std::string_view, Arch> kArchs[] = {
-    {"llama", Llama},        {"qwen2", Qwen2},        {"qwen3", Qwen3},
-    {"gemma", Gemma},        {"gemma2", Gemma2},      {"gemma3", Gemma3},
-    {"phi3", Phi3},          {"qwen2moe", Qwen2Moe},  {"qwen3moe", Qwen3Moe},
+    {"llama", Llama},     {"qwen2", Qwen2},       {"qwen3", Qwen3},
+    {"gemma", Gemma},     {"gemma2", Gemma2},     {"gemma3", Gemma3},
+    {"phi3", Phi3},       {"qwen2moe", Qwen2Moe}, {"qwen3moe", Qwen3Moe},
     {"granite", Granite},
 };
 
 constexpr unsigned kAll = ~0u, kPostNorms = Gemma2 | Gemma3,
                    kGemmas = Gemma | Gemma2 | Gemma3,
-                   kQwenMoes = Qwen2Moe | Qwen3Moe, kInterleaved = Llama | Granite;
+                   kQwenMoes = Qwen2Moe | Qwen3Moe,
+                   kInterleaved = Llama | Granite;
 
 /// A tensor of each layer, without "blk.N." and ".weight" or ".bias"; `{e}` in
 /// the name stands for an expert of a stack.
@@ -161,8 +162,8 @@ Mapper::nameOf(const GgufTensor &tensor) const {
     if (!isNumber)
       return {};
     prefix = "model.layers." + std::string(layer) + ".";
-    row = findRow(std::begin(kRows), std::end(kRows), own.substr(dot + 1),
-                  arch);
+    row =
+        findRow(std::begin(kRows), std::end(kRows), own.substr(dot + 1), arch);
   } else {
     row = findRow(std::begin(kOuterRows), std::end(kOuterRows), own, arch);
   }

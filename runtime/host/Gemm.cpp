@@ -416,8 +416,8 @@ Status GemmEngine::Impl::runSplit(WorkerContext &context, const Rows &rows,
   return {};
 }
 
-/// A block of bytes beside x in bytes. The sums are exact; each is rounded once,
-/// and once more when it is scaled.
+/// A block of bytes beside x in bytes. The sums are exact; each is rounded
+/// once, and once more when it is scaled.
 Status GemmEngine::Impl::runIntegers(WorkerContext &context, const Rows &rows,
                                      const Call &call, int64_t column,
                                      int64_t n, float *products,

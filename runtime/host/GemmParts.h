@@ -48,8 +48,8 @@ struct Product {
   dnnl::memory plain = {};
 };
 
-/// dst[m, n] = src[m, k] * weights[n, k], in f32 from `type`, in s32 from i8. Either operand
-/// may be a block of the weights of a GEMM.
+/// dst[m, n] = src[m, k] * weights[n, k], in f32 from `type`, in s32 from i8.
+/// Either operand may be a block of the weights of a GEMM.
 struct InnerProduct {
   tprt_type type;
   int64_t m, n, k;

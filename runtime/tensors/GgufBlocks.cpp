@@ -3,8 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One function for each layout. Scales are an f16 of the block, times an
-// integer of the group in blocks of 256, which f32 holds exactly.
+// One function for each layout, which decodes the first `count` elements (all
+// or none) and the scales. Scales are an f16 of the block, times an integer of
+// the group in blocks of 256, which f32 holds exactly.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,9 +46,9 @@ void setMinimum(GgufBlock &b, int group, int size, float scale, float minimum,
 }
 
 /// Q4_0, Q4_1: a scale, perhaps a minimum, nibbles.
-void decode4(const uint8_t *p, bool hasMinimum, GgufBlock &b) {
+void decode4(const uint8_t *p, bool hasMinimum, int count, GgufBlock &b) {
   const uint8_t *qs = p + (hasMinimum ? 4 : 2);
-  for (int i = 0; i < 32; ++i)
+  for (int i = 0; i < count; ++i)
     b.elements[i] = int8_t(nibbleAt(qs, i) - 8);
   b.scales[0] = halfAt(p);
   if (hasMinimum)
@@ -55,11 +56,12 @@ void decode4(const uint8_t *p, bool hasMinimum, GgufBlock &b) {
 }
 
 /// Q5_0, Q5_1: likewise, with the fifth bits of all elements before them.
-void decode5(const uint8_t *p, bool hasMinimum, GgufBlock &b) {
+void decode5(const uint8_t *p, bool hasMinimum, int count, GgufBlock &b) {
   const uint8_t *high = p + (hasMinimum ? 4 : 2), *qs = high + 4;
-  for (int i = 0; i < 32; ++i) {
+  for (int i = 0; i < count; ++i) {
     int bit = high[i / 8] >> (i % 8) & 1;
-    b.elements[i] = int8_t((nibbleAt(qs, i) | bit << 4) - (hasMinimum ? 0 : 16));
+    b.elements[i] =
+        int8_t((nibbleAt(qs, i) | bit << 4) - (hasMinimum ? 0 : 16));
   }
   b.scales[0] = halfAt(p);
   if (hasMinimum)
@@ -81,11 +83,11 @@ void readSixBits(const uint8_t *p, int group, int &scale, int &minimum) {
 
 /// Q4_K, Q5_K: a scale of scales and one of minima, these, perhaps the fifth
 /// bits, and the nibbles, 32 bytes of which have two groups.
-void decodeK45(const uint8_t *p, bool hasFifth, GgufBlock &b) {
+void decodeK45(const uint8_t *p, bool hasFifth, int count, GgufBlock &b) {
   const uint8_t *high = p + 16, *qs = p + (hasFifth ? 48 : 16);
   float d = halfAt(p), least = halfAt(p + 2);
   for (int g = 0; g < 8; ++g) {
-    for (int i = 0; i < 32; ++i) {
+    for (int i = 0; i < count / 8; ++i) {
       uint8_t byte = qs[g / 2 * 32 + i];
       int q = g % 2 ? byte >> 4 : byte & 15;
       if (hasFifth)
@@ -105,9 +107,9 @@ int pairAt(const uint8_t *qs, int i) {
 }
 
 /// Q2_K: scales and minima of four bits each, elements of two.
-void decodeK2(const uint8_t *p, GgufBlock &b) {
+void decodeK2(const uint8_t *p, int count, GgufBlock &b) {
   float d = halfAt(p + 80), least = halfAt(p + 82);
-  for (int i = 0; i < 256; ++i)
+  for (int i = 0; i < count; ++i)
     b.elements[i] = int8_t(pairAt(p + 16, i));
   for (int g = 0; g < 16; ++g)
     setMinimum(b, g, 16, d * float(p[g] & 15), least * float(p[g] >> 4), 0);
@@ -115,9 +117,9 @@ void decodeK2(const uint8_t *p, GgufBlock &b) {
 
 /// Q3_K: the third bits, which are one where four is not to be subtracted, two
 /// bits, and scales of six.
-void decodeK3(const uint8_t *p, GgufBlock &b) {
+void decodeK3(const uint8_t *p, int count, GgufBlock &b) {
   const uint8_t *qs = p + 32, *scales = p + 96;
-  for (int i = 0; i < 256; ++i) {
+  for (int i = 0; i < count; ++i) {
     int third = p[i % 32] >> (i / 32) & 1;
     b.elements[i] = int8_t(pairAt(qs, i) - (third ? 0 : 4));
   }
@@ -131,9 +133,9 @@ void decodeK3(const uint8_t *p, GgufBlock &b) {
 
 /// Q6_K: four bits, two bits, scales of eight. 64 bytes of nibbles have 128
 /// elements, the first 64 in the low bits; so do 32 bytes of pairs.
-void decodeK6(const uint8_t *p, GgufBlock &b) {
+void decodeK6(const uint8_t *p, int count, GgufBlock &b) {
   const uint8_t *high = p + 128;
-  for (int i = 0; i < 256; ++i) {
+  for (int i = 0; i < count; ++i) {
     uint8_t byte = p[i / 128 * 64 + i % 64];
     int low = i % 128 < 64 ? byte & 15 : byte >> 4;
     b.elements[i] = int8_t((low | pairAt(high, i) << 4) - 32);
@@ -147,54 +149,59 @@ void decodeK6(const uint8_t *p, GgufBlock &b) {
 constexpr int8_t kUneven[] = {-127, -104, -83, -65, -49, -35, -22, -10,
                               1,    13,   25,  38,  53,  69,  89,  113};
 
-void decodeUneven(const uint8_t *p, GgufBlock &b) {
+void decodeUneven(const uint8_t *p, int count, GgufBlock &b) {
   b.scales[0] = halfAt(p);
-  for (int i = 0; i < 32; ++i)
+  for (int i = 0; i < count; ++i)
     b.elements[i] = kUneven[nibbleAt(p + 2, i)];
 }
 
-void decodeUnevenK(const uint8_t *p, GgufBlock &b) {
+void decodeUnevenK(const uint8_t *p, int count, GgufBlock &b) {
   float d = halfAt(p);
   int high = p[2] | p[3] << 8;
   for (int g = 0; g < 8; ++g) {
     int low = g % 2 ? p[4 + g / 2] >> 4 : p[4 + g / 2] & 15;
     b.scales[g] = d * float((low | (high >> 2 * g & 3) << 4) - 32);
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < count / 8; ++i)
       b.elements[g * 32 + i] = kUneven[nibbleAt(p + 8 + 16 * g, i)];
   }
 }
 
-void decodeMxfp4(const uint8_t *p, GgufBlock &b) {
+void decodeMxfp4(const uint8_t *p, int count, GgufBlock &b) {
   b.scales[0] = p[0];
-  for (int i = 0; i < 32; ++i)
+  for (int i = 0; i < count; ++i)
     b.elements[i] = int8_t(nibbleAt(p + 1, i));
 }
 
 } // namespace
 
 void tprt::decodeBlock(const GgufType &type, const uint8_t *block,
-                       GgufBlock &out) {
-  std::string_view name = type.name;
-  if (name == "Q8_0") {
+                       bool wantsElements, GgufBlock &out) {
+  int count = wantsElements ? int(type.blockElements) : 0;
+  switch (type.id) {
+  case 2: // Q4_0
+  case 3: // Q4_1
+    return decode4(block, type.hasZeros, count, out);
+  case 6: // Q5_0
+  case 7: // Q5_1
+    return decode5(block, type.hasZeros, count, out);
+  case 8: // Q8_0
     out.scales[0] = halfAt(block);
-    std::memcpy(out.elements, block + 2, 32);
-  } else if (name == "Q4_0" || name == "Q4_1") {
-    decode4(block, type.hasZeros, out);
-  } else if (name == "Q5_0" || name == "Q5_1") {
-    decode5(block, type.hasZeros, out);
-  } else if (name == "Q4_K" || name == "Q5_K") {
-    decodeK45(block, name == "Q5_K", out);
-  } else if (name == "Q2_K") {
-    decodeK2(block, out);
-  } else if (name == "Q3_K") {
-    decodeK3(block, out);
-  } else if (name == "Q6_K") {
-    decodeK6(block, out);
-  } else if (name == "IQ4_NL") {
-    decodeUneven(block, out);
-  } else if (name == "IQ4_XS") {
-    decodeUnevenK(block, out);
-  } else {
-    decodeMxfp4(block, out);
+    std::memcpy(out.elements, block + 2, size_t(count));
+    return;
+  case 10: // Q2_K
+    return decodeK2(block, count, out);
+  case 11: // Q3_K
+    return decodeK3(block, count, out);
+  case 12: // Q4_K
+  case 13: // Q5_K
+    return decodeK45(block, type.id == 13, count, out);
+  case 14: // Q6_K
+    return decodeK6(block, count, out);
+  case 20: // IQ4_NL
+    return decodeUneven(block, count, out);
+  case 23: // IQ4_XS
+    return decodeUnevenK(block, count, out);
+  default: // MXFP4
+    return decodeMxfp4(block, count, out);
   }
 }

@@ -25,8 +25,10 @@ struct GgufBlock {
   float scales[16], zeros[16];
 };
 
-/// Decodes one block of a type that is not Floats.
-void decodeBlock(const GgufType &type, const uint8_t *block, GgufBlock &out);
+/// Decodes one block of a type that is not Floats; scales and zero points alone
+/// where elements are not wanted.
+void decodeBlock(const GgufType &type, const uint8_t *block, bool wantsElements,
+                 GgufBlock &out);
 
 } // namespace tprt
 

@@ -108,14 +108,15 @@ Status GgufPartReader::readRow(int64_t row, int64_t begin, int64_t end,
     return readFloats(row, begin, end, out);
   int64_t blocks = rowElements / type.blockElements, each = rowBytes / blocks;
   int64_t first = begin / each, last = (end + each - 1) / each;
-  int64_t at = tensor.offset +
-               (sourceRow(row) * blocks + first) * type.blockBytes;
+  int64_t at =
+      tensor.offset + (sourceRow(row) * blocks + first) * type.blockBytes;
   std::vector<uint8_t> raw(size_t((last - first) * type.blockBytes));
   TPRT_TRY(bytes->read(at, raw.data(), int64_t(raw.size())));
   std::vector<char> made(size_t((last - first) * each));
   GgufBlock block = {};
   for (int64_t b = 0; b < last - first; ++b) {
-    decodeBlock(type, raw.data() + b * type.blockBytes, block);
+    decodeBlock(type, raw.data() + b * type.blockBytes,
+                part.role == Role::Values, block);
     write(block, made.data() + b * each);
   }
   std::memcpy(out, made.data() + (begin - first * each), size_t(end - begin));
@@ -126,7 +127,8 @@ Status GgufPartReader::read(int64_t offset, void *data, int64_t bytes) const {
   char *out = static_cast<char *>(data);
   bool isAsItIs = part.role == Role::Floats && !part.headRows;
   if (isAsItIs && bytes > 0)
-    return readFloats(0, offset, offset + bytes, out).in("tensor '" + part.name + "'");
+    return readFloats(0, offset, offset + bytes, out)
+        .in("tensor '" + part.name + "'");
   while (bytes > 0) {
     int64_t row = offset / rowBytes, begin = offset % rowBytes;
     int64_t end = std::min(rowBytes, begin + bytes);

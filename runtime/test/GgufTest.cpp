@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestUtil.h"
 #include "tprt/gguf.h"
+#include "TestUtil.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -181,8 +181,8 @@ TEST(Gguf, SurvivesRandomChanges) {
   for (int i = 0; i < 20000; ++i) {
     std::string changed = whole;
     for (uint64_t n = 1 + random() % 4; n > 0; --n)
-      changed[random() % (whole.size() - 448)] = char(
-          random() % 3 == 0 ? 0xff : random() % 256);
+      changed[random() % (whole.size() - 448)] =
+          char(random() % 3 == 0 ? 0xff : random() % 256);
     auto parts = open(changed);
     if (!parts)
       EXPECT_EQ(parts.status().code(), Code::User) << parts.status().message();

@@ -222,8 +222,8 @@ void checkForm(const Form &form, int64_t n, int64_t k,
   SCOPED_TRACE(detail::join(
       nameOf(form.type), " scales ", int(form.scaleType), " n ", n, " k ", k,
       " groups ", form.groupN, " x ", form.groupK, " from ", form.firstN, ", ",
-      form.firstK, " zeros ", form.hasZeros, form.hasFloatZeros, " named ", form.namesGroups, " x ",
-      typeName(x), " seed ", kSeed));
+      form.firstK, " zeros ", form.hasZeros, form.hasFloatZeros, " named ",
+      form.namesGroups, " x ", typeName(x), " seed ", kSeed));
   std::mt19937 random(kSeed);
   RandomWeight w;
   make(w, form, n, k, random);
@@ -293,9 +293,9 @@ TEST(Quantized, ZeroPoints) {
     }
 }
 
-/// Sums of integers are exact wherever bytes are multiplied by bytes, and nearly
-/// so where they are not: at the ends of both ranges, where sums of two products
-/// do not fit in 16 bits, and longer than f32 can count.
+/// Sums of integers are exact wherever bytes are multiplied by bytes, and
+/// nearly so where they are not: at the ends of both ranges, where sums of two
+/// products do not fit in 16 bits, and longer than f32 can count.
 TEST(Quantized, Integers) {
   bool isExact = multipliesBytes(unsigned(dnnl::get_effective_cpu_isa()));
   for (int64_t k : {1, 63, 320, 5001})
@@ -335,7 +335,8 @@ TEST(Quantized, Integers) {
               if (isExact)
                 ASSERT_EQ(got, expected) << r << ", " << c;
               else
-                ASSERT_NEAR(got, expected, 1e-6 * double(k) * 32768 * scales[c]);
+                ASSERT_NEAR(got, expected,
+                            1e-6 * double(k) * 32768 * scales[c]);
             }
         }
       }

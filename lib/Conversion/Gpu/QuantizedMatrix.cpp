@@ -155,8 +155,7 @@ KernelEmitter::Values tp::loadNumbers(KernelEmitter &e,
                                         matrix.groupColumns)));
         scale = loadScale(e, addresses.scales, group, matrix.scale);
         if (matrix.zero && matrix.zero.isF32())
-          zero =
-              e.load(e.f32, e.offset(addresses.zeros, e.mul(group, 4)), 4);
+          zero = e.load(e.f32, e.offset(addresses.zeros, e.mul(group, 4)), 4);
         else if (matrix.zero)
           zero = arith::SIToFPOp::create(
               e.builder, e.loc, e.f32,

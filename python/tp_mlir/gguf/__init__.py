@@ -60,7 +60,8 @@ def write_folder(file, folder, copy=False):
             _write(partial / "tokenizer_config.json", settings)
         template = gguf.metadata.get("tokenizer.chat_template")
         if isinstance(template, str):
-            (partial / "chat_template.jinja").write_text(template, encoding="utf-8")
+            (partial / "chat_template.jinja").write_text(template, encoding="utf-8",
+                                                         errors="replace")
         if copy:
             shutil.copyfile(file, partial / _WEIGHTS)
         else:

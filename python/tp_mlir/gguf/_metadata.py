@@ -75,7 +75,7 @@ class Gguf:
         try:
             return data.decode()
         except UnicodeDecodeError:
-            # Tokens may be parts of characters; they stand for themselves.
+            # Who reads the text refuses it.
             return data.decode(errors="surrogateescape")
 
     def _value(self, key, kind):

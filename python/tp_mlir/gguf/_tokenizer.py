@@ -66,8 +66,15 @@ class _Vocabulary:
 
     def _list(self, key, kind):
         value = self.get(key, [])
+        words = {str: "texts", int: "integers"}.get(kind, "numbers")
         if not isinstance(value, list) or not all(isinstance(one, kind) for one in value):
-            raise GgufError(f"{self.file.path}: metadata 'tokenizer.ggml.{key}': expected a list")
+            raise GgufError(f"{self.file.path}: metadata 'tokenizer.ggml.{key}': expected a list "
+                            f"of {words}")
+        try:
+            "".join(value if kind is str else ()).encode()
+        except UnicodeEncodeError:
+            raise GgufError(f"{self.file.path}: metadata 'tokenizer.ggml.{key}': expected UTF-8: "
+                            f"{ADVICE}") from None
         return value
 
     def scores(self):

@@ -42,9 +42,9 @@ struct GgufType {
   std::string_view name;
   int64_t blockElements, blockBytes;
   GgufElements elements;
-  FileType file;      ///< of Floats: their type; of others: of the scales
-  int64_t group;      ///< elements that share a scale; 0: there is none
-  bool hasZeros;      ///< Groups have a zero point, an f32.
+  FileType file; ///< of Floats: their type; of others: of the scales
+  int64_t group; ///< elements that share a scale; 0: there is none
+  bool hasZeros; ///< Groups have a zero point, an f32.
 };
 
 /// A tensor as the file has it.
@@ -81,7 +81,8 @@ struct GgufPart {
   size_t tensor = 0;    ///< which of Gguf::tensors it is computed from
   int64_t firstRow = 0; ///< the first row of it, counting all but the last dim
   /// Rows of each head are pairs that are rotated together, one behind the
-  /// other; the checkpoint has all first ones before the second ones. 0: not so.
+  /// other; the checkpoint has all first ones before the second ones. 0: not
+  /// so.
   int64_t headRows = 0;
   /// The checkpoint has numbers less one.
   bool isLessOne = false;

@@ -150,12 +150,12 @@ FailureOr<FamilyChoice> tp::chooseQuantizedLinear(Operation *operation) {
                           "has room for, got ")
            << input << " and " << result;
   bool isWide = input.getElementType().isF32();
-  // Groups that tensor cores add up before they are scaled: 16 bits hold what an
-  // integer is from another.
+  // Groups that tensor cores add up before they are scaled: 16 bits hold what
+  // an integer is from another.
   bool hasFloatZeros =
       op.getZeros() && typeOf(op.getZeros()).getElementType().isF32();
-  bool hasLateScales = !op.getGroups() && !hasFloatZeros &&
-                       op.getGroup()[1] % sliceColumns == 0;
+  bool hasLateScales =
+      !op.getGroups() && !hasFloatZeros && op.getGroup()[1] % sliceColumns == 0;
   bool isRounded = !isWide && !result.getElementType().isF32();
   bool hasTiles = rows > mostRows && (isRounded || hasLateScales);
   int64_t numParts = !isWide ? 1 : result.getElementType().isF32() ? 3 : 2;

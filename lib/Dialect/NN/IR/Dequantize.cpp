@@ -174,8 +174,8 @@ QuantizedLinearOp::getLibraryDescription(const LibraryUse &use) {
   auto nameOf = [](Value value) {
     return getTypeName(typeOf(value).getElementType());
   };
-  llvm::json::Object quantized = describeQuantized(getElement(), getScales(),
-                                                   getZeros(), getGroup());
+  llvm::json::Object quantized =
+      describeQuantized(getElement(), getScales(), getZeros(), getGroup());
   if ((*this)->hasAttr(integerInputAttrName))
     quantized["integers"] = true;
   llvm::json::Object fields{
