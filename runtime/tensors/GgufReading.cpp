@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is read at a time is the blocks of a row that hold what is asked for;
-// nothing is kept.
+// A read takes the blocks of a row that hold what is asked for, and keeps
+// nothing.
 //
 //===----------------------------------------------------------------------===//
 

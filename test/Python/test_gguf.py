@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import json
 import random
+import struct
 
 import gguf_files
 import pytest
@@ -19,7 +20,8 @@ TEXTS = ("a b lo", "  x  <a>", "é lo\n\nb", "", "it's 123!", "\U0001f600 a")
 
 
 def model(**changes):
-    return gguf_files.llama(SEED, ("Q8_0",), **changes)
+    small = {"hidden_size": 64, "intermediate_size": 64, "head_dim": 8}
+    return gguf_files.llama(SEED, ("Q8_0",), **small | changes)
 
 
 def written(tmp_path, made, metadata=None):
@@ -86,7 +88,7 @@ def test_rest_of_folder(tmp_path):
     ({"general.architecture": "mamba"}, "unsupported general.architecture 'mamba'; expected one of"),
     ({"llama.ssm.size": 3}, "unsupported metadata llama.ssm.size: what it changes"),
     ({"llama.attention.head_count": [8, 4]}, "expected int, the same for all layers, got [8, 4]"),
-    ({"llama.attention.value_length": 16}, "'llama.attention.value_length': expected 32"),
+    ({"llama.attention.value_length": 16}, "'llama.attention.value_length': expected 8"),
     ({"llama.rope.scaling.type": "dynamic"}, "'llama.rope.scaling.type' 'dynamic'"),
     ({"split.count": 3}, "is one of 3 files of a model"),
 ))
@@ -107,14 +109,53 @@ def test_tokenizers_refused(tmp_path):
     assert not (tmp_path / "folder/tokenizer.json").exists()
 
 
+@pytest.mark.parametrize("metadata, words", (
+    ({"model": "bert"}, "unsupported metadata 'tokenizer.ggml.model' 'bert': expected 'gpt2' or "
+     "'llama': "),
+    ({"tokens": ["a", "a"]}, "'tokenizer.ggml.tokens': expected each token once: "),
+    ({"tokens": [1, 2]}, "'tokenizer.ggml.tokens': expected a list of texts"),
+    ({"token_type": [1]}, "'tokenizer.ggml.token_type': expected 2 items, got 1"),
+    ({"model": "llama", "scores": [0.5]}, "'tokenizer.ggml.scores': expected 2 items, got 1"),
+    ({"merges": ["a b c"]}, "'tokenizer.ggml.merges': expected pairs of tokens: "),
+))
+def test_broken_vocabularies(tmp_path, metadata, words):
+    whole = {"model": "gpt2", "pre": "gpt-2", "tokens": ["a", "b"], "merges": ["a b"]} | metadata
+    path = written(tmp_path, model(), {f"tokenizer.ggml.{key}": value
+                                       for key, value in whole.items()})
+    (note,) = gguf.write_folder(path, tmp_path / "folder")
+    assert words in note
+
+
+HEAD = struct.pack("<4sIQQ", b"GGUF", 3, 1, 1)
+KEY = struct.pack("<Q", 1) + b"k"
+TENSOR = struct.pack("<4sIQQQ", b"GGUF", 3, 1, 0, 1) + b"t"
+
+
+@pytest.mark.parametrize("data, words", (
+    (b"", "the file is empty"), (b"GGML", 'expected a GGUF file, which begins with "GGUF"'),
+    (struct.pack("<4sI", b"GGUF", 1), "expected version 2 or 3 of GGUF, little-endian, got 1"),
+    (HEAD + KEY, "the file ends inside of its header (truncated?)"),
+    (HEAD + KEY + struct.pack("<I", 13), "metadata 'k' has the unknown type 13"),
+    (HEAD + KEY + struct.pack("<IIQ", 9, 9, 1), "metadata 'k': expected a list of numbers or texts, "
+     "got one of type 9"),
+    (HEAD + KEY + struct.pack("<IIQ", 9, 4, 1 << 60), "a list of 1152921504606846976 items reaches"),
+    (TENSOR + struct.pack("<I", 9), "tensor 't': expected 1 to 4 dimensions, got 9"),
+))
+def test_broken_headers(tmp_path, data, words):
+    (tmp_path / "x.gguf").write_bytes(data)
+    with pytest.raises(gguf.GgufError) as caught:
+        gguf.write_folder(tmp_path / "x.gguf", tmp_path / "folder")
+    assert words in str(caught.value)
+
+
 def test_stretched_rotation(tmp_path):
     """Factors of each frequency are those of a rotation for all lengths."""
     made = model()
-    made.tensors["rope_freqs.weight"] = gguf_files.tensor(made.rng, "F32", 16)[0]
+    made.tensors["rope_freqs.weight"] = gguf_files.tensor(made.rng, "F32", 4)[0]
     gguf.write_folder(written(tmp_path, made), tmp_path / "folder")
     rope = json.loads((tmp_path / "folder/config.json").read_text())["rope_scaling"]
     assert rope["rope_type"] == "longrope" and rope["short_factor"] == rope["long_factor"]
-    assert len(rope["short_factor"]) == 16 and rope["factor"] == 1
+    assert len(rope["short_factor"]) == 4 and rope["factor"] == 1
 
 
 def test_broken_files(tmp_path):
@@ -123,7 +164,7 @@ def test_broken_files(tmp_path):
     head = whole.index(b"blk.1.ffn_down") + 64
     choose, broken = random.Random(SEED), tmp_path / "broken.gguf"
     for i in range(300):
-        data = bytearray(whole[:head + 4096])
+        data = bytearray(whole[:head + 1024])
         if i < 100:
             del data[choose.randrange(head):]
         else:

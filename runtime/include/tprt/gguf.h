@@ -28,7 +28,7 @@ namespace tprt {
 /// A file of this name in a checkpoint's directory has its weights.
 inline constexpr std::string_view kGgufFile = "model.gguf";
 
-/// What the elements of a type become.
+/// The form that elements of a type are brought to.
 enum class GgufElements {
   Floats,  ///< as they are
   Bytes,   ///< i8
