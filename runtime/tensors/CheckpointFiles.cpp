@@ -10,6 +10,7 @@
 #include "../format/Cursor.h"
 #include "GgufReading.h"
 #include "tprt/foreign.h"
+#include "tprt/gguf.h"
 
 #include <filesystem>
 #include <set>
