@@ -20,6 +20,10 @@ def chat():
     return _of("chat")(_of("_generator", "open_engine"))
 
 
+def gguf():
+    return _of("gguf")()
+
+
 def plan():
     return _of("plan")()
 
