@@ -124,6 +124,10 @@ static void printWork(llvm::ArrayRef<KernelWork> lines,
 /// "beside: 3 kernels, 1.2 GFLOP", or why there is nothing.
 static void printOverlap(const CallOverlap &overlap,
                          llvm::raw_ostream &stream) {
+  if (overlap.chunks > 1)
+    stream << "       rows: in " << overlap.chunks << " parts\n";
+  else if (!overlap.whole.empty())
+    stream << "       rows: in one part, as " << overlap.whole << "\n";
   if (!overlap.isStarted)
     stream << "       at once: " << overlap.reason << "\n";
   else if (overlap.kernels == 0)
@@ -137,6 +141,9 @@ static void printOverlap(const CallOverlap &overlap,
 
 static void printOverlap(const CallOverlap &overlap,
                          llvm::json::OStream &json) {
+  json.attribute("chunks", overlap.chunks);
+  if (!overlap.whole.empty())
+    json.attribute("whole", overlap.whole);
   json.attribute("started", overlap.isStarted);
   if (!overlap.isStarted)
     json.attribute("reason", overlap.reason);

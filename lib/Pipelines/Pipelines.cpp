@@ -113,7 +113,7 @@ static void buildCollectives(OpPassManager &manager) {
 static void buildOverlap(OpPassManager &manager, const TargetTraits &traits,
                          Overlap overlap) {
   int64_t leastBytes = traits.leastStartedBytes;
-  bool isOff = overlap == Overlap::Off;
+  bool isOff = overlap.isOff();
   // A call that is done when it returns needs no await.
   if (!traits.startsCollectives || (isOff && leastBytes > 0))
     return;
@@ -128,6 +128,8 @@ static void buildSchedule(OpPassManager &manager, TargetHandle target,
   manager.addPass(createJoinCollectives());
   manager.addNestedPass<func::FuncOp>(createStoreQuantized());
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
+  if (overlap.kind == Overlap::Kind::Rows)
+    manager.addNestedPass<func::FuncOp>(createSplitRows({overlap.chunks}));
   // The products of a kernel differ, so that each has a result to write.
   manager.addPass(createCSEPass());
   manager.addPass(createFormGemms({target}));
@@ -249,7 +251,7 @@ struct StagePipelineOptions<Stage::Schedule>
     : PassPipelineOptions<StagePipelineOptions<Stage::Schedule>> {
   Option<Overlap> overlap{*this, "overlap",
                           llvm::cl::desc("what runs beside collectives"),
-                          llvm::cl::init(Overlap::Auto), getOverlapValues()};
+                          llvm::cl::init(Overlap())};
   Option<TargetHandle> target{*this, "target",
                               llvm::cl::desc("what to make code for")};
 

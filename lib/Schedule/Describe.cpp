@@ -258,7 +258,7 @@ static FailureOr<CallOverlap> readOverlap(CollectiveOpInterface op,
   AwaitOp await = getAwait(op);
   if (!await) {
     overlap.reason =
-        choice == Overlap::Off ? "--overlap is off"
+        choice.isOff() ? "--overlap is off"
         : getCallBytes(op) < traits.leastStartedBytes
             ? "fewer than " + tprt::formatBytes(traits.leastStartedBytes)
             : "too little stands between it and what needs its result";
@@ -301,6 +301,17 @@ static LogicalResult addOverlaps(func::FuncOp function,
     FailureOr<CallOverlap> overlap = readOverlap(op, traits, choice);
     if (failed(overlap))
       return WalkResult::interrupt();
+    // The parts of one line.
+    if (line->overlap) {
+      overlap->isStarted |= line->overlap->isStarted;
+      overlap->kernels += line->overlap->kernels;
+      overlap->flops += line->overlap->flops;
+      overlap->bytes += line->overlap->bytes;
+    }
+    if (auto part = op->getAttrOfType<DenseI64ArrayAttr>(partAttrName))
+      overlap->chunks = part[1];
+    if (auto reason = op->getAttrOfType<StringAttr>(wholeAttrName))
+      overlap->whole = reason.getValue().str();
     line->overlap = std::move(*overlap);
     return WalkResult::advance();
   });

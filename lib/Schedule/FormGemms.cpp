@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Epilogue.h"
 #include "tp/Schedule/Outline.h"
 #include "tp/Schedule/Passes.h"
@@ -183,7 +184,9 @@ static void dropNotes(func::FuncOp function) {
     if (isa<ParameterOp>(op))
       return;
     for (NamedAttribute attribute : llvm::to_vector(op->getDiscardableAttrs()))
-      if (isa_and_nonnull<TPDialect>(attribute.getNameDialect()))
+      if (isa_and_nonnull<TPDialect>(attribute.getNameDialect()) &&
+          attribute.getName() != partAttrName &&
+          attribute.getName() != wholeAttrName)
         op->removeDiscardableAttr(attribute.getName());
   });
 }

@@ -304,15 +304,16 @@ private:
       begin = std::min(begin, number[parts.back().getOwner()]);
     }
     OpResult whole = join->getResult(0);
+    bool inComm = feedsCollective(whole);
     itemOf[whole] = items.size();
     items.push_back(
-        {getTensorBytes(join.getType()), /*inComm=*/true, begin,
+        {getTensorBytes(join.getType()), inComm, begin,
          getLastUse(whole, *join->getBlock(), number, now), -1,
          [=, this](int64_t offset) mutable {
-           setBuffer(whole, getPlace(true, offset));
+           setBuffer(whole, getPlace(inComm, offset));
            int64_t bytes = getElementBytes(join.getType().getElementType());
            for (auto [part, first] : llvm::zip(parts, join.getOffsets())) {
-             BufferAttr place = getPlace(true, offset + first * bytes);
+             BufferAttr place = getPlace(inComm, offset + first * bytes);
              if (auto repeat = dyn_cast<RepeatOp>(part.getOwner()))
                setSlot(repeat,
                        repeat.getInits().size() + part.getResultNumber(),

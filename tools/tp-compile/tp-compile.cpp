@@ -60,7 +60,9 @@ struct CommandLine {
   cl::opt<std::string> overlap{
       "overlap",
       cl::desc("What runs beside collectives: auto (the default: what does not "
-               "need them, where that is enough to pay) or off"),
+               "need them, where that is enough to pay), off, or rows=C, which "
+               "also computes rows in C parts so that one part's collective "
+               "runs beside the products of others"),
       cl::value_desc("WHAT"), cl::init("auto"), cl::cat(category)};
   std::string targetSyntax = tp::getTargetSyntax();
   cl::opt<std::string> target{"target", cl::desc("What to make code for (cpu)"),
@@ -151,11 +153,11 @@ int CommandLine::read(tp::CompileOptions &options) {
 }
 
 int CommandLine::readOverlap(tp::CompileOptions &options) {
-  if (overlap != "auto" && overlap != "off")
-    return refuse("for the --overlap option: expected auto or off, got '" +
-                  overlap + "'");
-  options.stages.overlap =
-      overlap == "auto" ? tp::Overlap::Auto : tp::Overlap::Off;
+  std::optional<tp::Overlap> choice = tp::parseOverlap(overlap);
+  if (!choice)
+    return refuse("for the --overlap option: expected " + tp::overlapSyntax +
+                  ", got '" + overlap + "'");
+  options.stages.overlap = *choice;
   return 0;
 }
 

@@ -68,6 +68,15 @@ struct IntegerRange {
   bool isMask = false;
 };
 
+/// How one device computes an operation for the positions [begin, end) of a
+/// factor: the same operation on that part of the operands that carry it.
+struct PartForm {
+  /// A factor, not shorter, of which position i of the other one reads those
+  /// up to i plus what this one is longer, and counts them from the end: the
+  /// part reads [0, end + that). A causal attention's keys.
+  std::optional<unsigned> prefix;
+};
+
 /// Clone `op` with local operands and result types. Regions are cloned too;
 /// `tp.shardings` is dropped.
 llvm::SmallVector<mlir::Value> cloneLocal(mlir::Operation *op,

@@ -44,7 +44,13 @@ def TP_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
       [{}], [{
         return ::llvm::SmallVector<::tp::PadState>(
             $_op->getNumResults(), ::tp::PadState::Anything);
-      }]>
+      }]>,
+    InterfaceMethod<[{
+        How one device may compute the positions of `factor` a part at a time
+        although the rule has it whole, because ranks may not cut it. Nothing if
+        it cannot: the default.
+      }], "::std::optional<::tp::PartForm>", "getPartForm", (ins "unsigned":$factor),
+      [{}], [{ return ::std::nullopt; }]>
   ];
 }
 

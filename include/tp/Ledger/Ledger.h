@@ -31,7 +31,11 @@ struct CallOverlap {
   /// is done at once, for this reason.
   bool isStarted = false;
   std::string reason;
-  /// Between the two, of one call: kernels, their floating point operations,
+  /// Parts of its rows that are calls of their own; of one that is whole though
+  /// rows are computed in parts, the reason.
+  int64_t chunks = 1;
+  std::string whole;
+  /// Between the two, of all parts: kernels, their floating point operations,
   /// and what they read and write.
   int64_t kernels = 0, bytes = 0;
   double flops = 0;

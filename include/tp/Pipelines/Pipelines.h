@@ -54,7 +54,7 @@ struct StageOptions {
   /// Of differentiate.
   Recompute recompute = Recompute::Selective;
   /// Tells the schedule stage what may run beside collectives.
-  Overlap overlap = Overlap::Auto;
+  Overlap overlap;
   /// Of schedule and lower: what runs the program.
   TargetHandle target;
 };

@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral buffersAttrName = "tp.buffers";
 /// On functions: sizes of the two arenas in bytes.
 inline constexpr llvm::StringLiteral arenaBytesAttrName = "tp.arena_bytes";
 inline constexpr llvm::StringLiteral commBytesAttrName = "tp.comm_bytes";
+/// On collectives: the number of this part of the rows, and how many there are;
+/// of those that tp-split-rows leaves whole the reason.
+inline constexpr llvm::StringLiteral partAttrName = "tp.part";
+inline constexpr llvm::StringLiteral wholeAttrName = "tp.whole";
 
 } // namespace tp
 

@@ -11,20 +11,54 @@
 #define TP_SCHEDULE_OVERLAP_H
 
 #include "llvm/Support/CommandLine.h"
+#include <optional>
 
 namespace tp {
 
-enum class Overlap { Auto, Off };
+/// What `--overlap` chooses.
+struct Overlap {
+  enum class Kind {
+    /// What does not need their results, where that pays.
+    Auto,
+    /// Nothing: each ends before the next operation.
+    Off,
+    /// As Auto; and rows are computed in `chunks` parts wherever that is
+    /// possible, so that the collective of one stands beside the products of
+    /// the next.
+    Rows,
+  };
+  Kind kind = Kind::Auto;
+  unsigned chunks = 1;
 
-/// The values of an option that chooses one.
-inline auto getOverlapValues() {
-  return llvm::cl::values(
-      clEnumValN(Overlap::Auto, "auto",
-                 "what does not need their results, where that pays"),
-      clEnumValN(Overlap::Off, "off",
-                 "nothing: each ends before the next operation"));
-}
+  bool isOff() const { return kind == Kind::Off; }
+  bool operator==(const Overlap &other) const = default;
+};
+
+/// Rows are cut in at most so many parts.
+inline constexpr unsigned mostChunks = 64;
+/// What an option takes, for its help and for errors.
+inline constexpr llvm::StringLiteral overlapSyntax =
+    "auto, off or rows=C with C from 2 to 64";
+/// The choice that `text` names; nothing if it names none.
+std::optional<Overlap> parseOverlap(llvm::StringRef text);
+std::string toString(const Overlap &overlap);
 
 } // namespace tp
+
+/// The option of pipelines.
+template <>
+class llvm::cl::parser<tp::Overlap>
+    : public llvm::cl::basic_parser<tp::Overlap> {
+public:
+  using basic_parser::basic_parser;
+  bool parse(Option &option, StringRef name, StringRef text,
+             tp::Overlap &overlap);
+  static void print(raw_ostream &os, const tp::Overlap &overlap) {
+    os << tp::toString(overlap);
+  }
+  void printOptionDiff(const Option &option, const tp::Overlap &overlap,
+                       const OptionValue<tp::Overlap> &unset,
+                       size_t width) const;
+};
 
 #endif // TP_SCHEDULE_OVERLAP_H

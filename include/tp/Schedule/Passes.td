@@ -47,6 +47,64 @@ def JoinCollectives : Pass<"tp-join-collectives", "::mlir::ModuleOp"> {
   ];
 }
 
+def SplitRows : Pass<"tp-split-rows", "::mlir::func::FuncOp"> {
+  let summary = "compute rows in parts, beside collectives of other parts";
+  let description = [{
+    A collective whose operand is made by a product, or whose result a product
+    reads, has nothing beside it: one needs the other. In `chunks` parts of the
+    rows, the collective of one part can run beside the products of the next.
+
+    Rows are the first dimension of more than one position (the batch, or else
+    the tokens) of the side of a collective that a rank has on its own: the
+    operand, or the result of a reduce-scatter. From there the cut goes on to
+    whatever can be computed in parts: that is a matter of the operations'
+    sharding rules (a parallel factor that carries the rows and of which no
+    position is read) and of what an operation says of itself (`getPartForm`: a
+    causal attention's queries see the keys up to their own), never of their
+    kind. Along a gathered dimension a part is made of the same part of each rank's
+    rows. A value that is carried by `tp.repeat` is one of each part. Where all
+    rows are needed, the parts are put together: a `tp.join` where they lie one
+    behind the other, in which they are computed, so that nothing is copied.
+
+    A collective stays whole, with the reason in `tp.whole`, if it has one row,
+    if its parts are no collectives of its kind, or if no product can be
+    computed in parts before or after it. What is outside of a loop follows the
+    loop's carried values up to the next product.
+
+    The order of the parts is that of a processor and a link which take as long
+    for all that is cut. Values are the same as without, where a product's
+    algorithm does not depend on the number of rows.
+
+    Precondition: local types; before tp-form-gemms.
+
+    Before:
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<1x8x64xf32>, %r: tensor<1x8x64xf32>) -> tensor<1x8x64xf32> {
+      %w = tp.parameter "w" : tensor<64x64xf32>
+      %0 = nn.linear %x, %w : (tensor<1x8x64xf32>, tensor<64x64xf32>) -> tensor<1x8x64xf32>
+      %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<1x8x64xf32> -> tensor<1x8x64xf32>
+      %2 = arith.addf %1, %r : tensor<1x8x64xf32>
+      return %2 : tensor<1x8x64xf32>
+    }
+    ```
+    After, with `chunks=2`:
+    ```mlir
+    %x0 = tensor.extract_slice %x[0, 0, 0] [1, 4, 64] [1, 1, 1] : tensor<1x8x64xf32> to tensor<1x4x64xf32>
+    %0 = nn.linear %x0, %w : (tensor<1x4x64xf32>, tensor<64x64xf32>) -> tensor<1x4x64xf32>
+    %1 = tp.all_reduce sum %0 over @mesh ["tp"] {tp.part = array<i64: 0, 2>} : tensor<1x4x64xf32> -> tensor<1x4x64xf32>
+    ... // the same of %x[0, 4, 0], and the sums
+    %j = tp.join %2, %5 : tensor<1x4x64xf32>, tensor<1x4x64xf32> -> tensor<512xf32>
+    %e = tensor.expand_shape %j [[0, 1, 2]] output_shape [1, 8, 64] : tensor<512xf32> into tensor<1x8x64xf32>
+    return %e : tensor<1x8x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect", "::tp::TPDialect"];
+  let options = [Option<"chunks", "chunks", "int64_t", "2",
+                        "parts of the rows">];
+  let statistics = [Statistic<"numSplit", "split", "collectives in parts">];
+}
+
 def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
   let summary = "outline products, with what follows them, as GEMM calls";
   let description = [{

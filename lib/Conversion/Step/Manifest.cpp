@@ -295,6 +295,18 @@ static void describeInitialValues(ModuleOp module, json::Array &parameters,
   }
 }
 
+/// The place of a collective in the program. The parts of one are calls of
+/// their own: the ledger has the number of them all.
+static std::string getPlace(CollectiveOpInterface op) {
+  std::string place = toString(op->getLoc());
+  auto part = op->getAttrOfType<DenseI64ArrayAttr>(partAttrName);
+  LedgerAttr ledger = op.getLedgerEntry();
+  if (!part || !ledger)
+    return place;
+  return place + " (ledger " + std::to_string(ledger.getId()) + ", part " +
+         std::to_string(part[0] + 1) + " of " + std::to_string(part[1]) + ")";
+}
+
 static json::Object makeCollective(Operation *op, int64_t id) {
   auto collective = cast<CollectiveOpInterface>(op);
   const CollectiveRow &row = collective.getRow();
@@ -315,7 +327,7 @@ static json::Object makeCollective(Operation *op, int64_t id) {
       {"bytes", getCallBytes(collective)},
       {"cause", ledger ? text(ledger.getCause()) : ""},
       {"annotation", ledger ? text(ledger.getAnnotation()) : ""},
-      {"location", toString(op->getLoc())},
+      {"location", getPlace(collective)},
       {"pass", ledger ? text(ledger.getPass()) : ""}};
   if (getAwait(op))
     result["asynchronous"] = true;

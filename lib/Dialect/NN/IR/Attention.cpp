@@ -78,6 +78,16 @@ FailureOr<ShardingRule> AttentionOp::getShardingRule() {
   return rule;
 }
 
+/// Positions count from the end of the keys: queries up to `end` see what they
+/// see of all keys in those before `end` plus what the keys are more.
+std::optional<PartForm> AttentionOp::getPartForm(unsigned factor) {
+  const unsigned s = 1, t = 4; // as the rule adds them
+  bool isOrdered = getCausal() && shapeOf(getKey())[1] >= shapeOf(getQuery())[1];
+  if (factor != s || !isOrdered)
+    return std::nullopt;
+  return PartForm{t};
+}
+
 SmallVector<PadState> AttentionOp::getPaddingStates(unsigned,
                                                     ArrayRef<PadState> in) {
   // An average of zeros, whose weights come from scores that are zero. A mask

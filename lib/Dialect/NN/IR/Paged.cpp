@@ -386,6 +386,12 @@ FailureOr<ShardingRule> PagedAttentionOp::getShardingRule() {
   return rule;
 }
 
+/// Each token names its row and its position.
+std::optional<PartForm> PagedAttentionOp::getPartForm(unsigned factor) {
+  const unsigned tokens = 1; // as the rule adds it
+  return factor == tokens ? std::optional(PartForm{}) : std::nullopt;
+}
+
 SmallVector<PadState>
 PagedAttentionOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
   // As nn.attention: an average of zeros, by weights of scores that are zero.

@@ -147,6 +147,7 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, NN_Vjp, NN_In
   let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$lse);
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? (`bias` $bias^)? (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
+    std::optional<::tp::PartForm> getPartForm(unsigned factor);
     unsigned getNumStatistics() { return 1; }
   }];
 }
@@ -398,6 +399,7 @@ def NN_PagedAttentionOp : NN_Op<"paged_attention", [AttrSizedOperandSegments, NN
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table (`scales` $key_scales^ `,` $value_scales)? (`bias` $bias^)? (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
+    std::optional<::tp::PartForm> getPartForm(unsigned factor);
     /// Of a row, at most: what a line of the table has cells for.
     int64_t getNumPositions();
   }];

@@ -1,0 +1,64 @@
+//===- SplitRows.cpp - Collectives beside other rows' products ------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Passes.td. What is cut is RowPlan.cpp's matter, how WriteParts.cpp's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowPlan.h"
+#include "tp/Schedule/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/Overlap.h"
+
+namespace tp {
+#define GEN_PASS_DEF_SPLITROWS
+#include "tp/Schedule/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+/// Notes of each collective that stays whole why.
+static void noteReasons(const RowPlan &plan) {
+  for (const auto &[op, reason] : plan.reasons)
+    op->setAttr(wholeAttrName, StringAttr::get(op->getContext(), reason));
+  for (const auto &[op, inner] : plan.loops)
+    noteReasons(*inner);
+}
+
+namespace {
+struct SplitRowsPass : tp::impl::SplitRowsBase<SplitRowsPass> {
+  using SplitRowsBase::SplitRowsBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    if (chunks < 2 || chunks > int64_t(mostChunks)) {
+      function.emitError("tp-split-rows: expected chunks from 2 to ")
+          << mostChunks << ", got " << chunks.getValue();
+      return signalPassFailure();
+    }
+    WalkResult walk = function.walk([&](CollectiveOpInterface op) {
+      if (!getAwait(op) && !op->hasAttr(buffersAttrName))
+        return WalkResult::advance();
+      op->emitOpError("is scheduled already: expected rows to be split before "
+                      "kernels are formed and collectives started");
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    Block &block = function.getBody().front();
+    std::unique_ptr<RowPlan> plan = planRows(block, chunks);
+    noteReasons(*plan);
+    if (plan->cutsAnything())
+      numSplit += writeParts(block, *plan);
+  }
+};
+} // namespace
