@@ -371,4 +371,4 @@ def main(arguments=None):
                 tempfile.TemporaryDirectory(prefix="tp-train-") as folder:
             _Run(args, pathlib.Path(folder)).carry_out()
 
-    return _command_line.carry_out("tp-train", body)
+    return _command_line.carry_out("tp-train", body, _train_options.parser())

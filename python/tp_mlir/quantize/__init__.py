@@ -340,4 +340,4 @@ def main(arguments=None):
                 contextlib.ExitStack() as stack:
             _carry_out(args, stack)
 
-    return _command_line.carry_out("tp-quantize", body)
+    return _command_line.carry_out("tp-quantize", body, _parser())
