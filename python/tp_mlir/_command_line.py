@@ -14,7 +14,7 @@ import sys
 from . import _signals
 from ._errors import exit_code, text_of
 
-# What people know from other programs, and what it is here.
+# Options that people know from other programs, and ours that do the same.
 _ELSEWHERE = {"--tp": "--mesh tp={}", "--tensor-parallel-size": "--mesh tp={}",
               "--tensor-parallel": "--mesh tp={}", "--dp": "--mesh dp={}", "--ep": "--mesh ep={}",
               "--max-model-len": "--context {}", "--max-num-seqs": "--rows {}",

@@ -92,7 +92,7 @@ def _code(error):
     return "invalid_type" if kind.endswith("_type") else "invalid_value"
 
 
-# What was expected, by the kind of pydantic's errors; names in braces are of the error's limits.
+# The expected value by the kind of pydantic's errors; names in braces are the error's limits.
 _EXPECTED = {
     "string_type": "a text", "int_type": "an integer", "int_from_float": "an integer",
     "float_type": "a number", "finite_number": "a finite number", "bool_type": "true or false",
@@ -150,7 +150,7 @@ def of_validation(errors, body):
         return ApiError(400, f"the body is no JSON: {first['ctx']['error']} at character "
                         f"{first['loc'][-1]}", code="invalid_json")
     text = _text(first)
-    # What is wrong with several parameters together names the one to change.
+    # A message about several parameters together names the one to change.
     named = re.match(r"([a-z_]+): ", text) if name is None else None
     return ApiError(400, f"{name}: {text}" if name else text,
                     param=named.group(1) if named else name, code=_code(first))
