@@ -172,6 +172,6 @@ def compile_into(path, model, options):
     if done.returncode != 0:
         raise from_exit("tp-compile", done.returncode, done.stderr)
     _tools.relay_remarks(done.stderr)
-    # What has changed meanwhile is not what the key says.
+    # The key does not describe inputs that have changed meanwhile.
     if key and key == _key(model, options):
         _put(place / key, path, done.stderr)

@@ -14,7 +14,7 @@ import sys
 from . import _signals
 from ._errors import exit_code, text_of
 
-# What people know from other programs, and what it is here.
+# Options that people know from other programs, and ours that do the same.
 _ELSEWHERE = {"--tp": "--mesh tp={}", "--tensor-parallel-size": "--mesh tp={}",
               "--tensor-parallel": "--mesh tp={}", "--dp": "--mesh dp={}", "--ep": "--mesh ep={}",
               "--max-model-len": "--context {}", "--max-num-seqs": "--rows {}",
@@ -59,9 +59,10 @@ class Parser(argparse.ArgumentParser):
         return f"unknown option {option}" + (f"; did you mean --{near[0]}?" if near else "")
 
 
-def carry_out(program, body):
+def carry_out(program, body, parser=None):
     """Returns the exit code of a program, that of `body()` or 0 for None. What goes wrong is told in
-    one line of standard error, and so is an interrupt."""
+    one line of standard error, and so is an interrupt. Of options that a compiled program advises
+    in an error, those that `parser` does not know are said to be that program's."""
     try:
         code = body() or 0
         sys.stdout.flush()
@@ -70,7 +71,7 @@ def carry_out(program, body):
         _drop_output()  # Nobody reads any more, as behind `| head`.
         return 1
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"{program}: {_text(error)}", file=sys.stderr)
+        print(f"{program}: {_text(error)}{_foreign(program, error, parser)}", file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt as interrupt:
         print(f"{program}: {_signals.describe(interrupt)}", file=sys.stderr)
@@ -86,6 +87,18 @@ def _text(error):
             _drop_output()
             return f"standard output: {same.strerror}"
     return text_of(error)
+
+
+def _foreign(program, error, parser):
+    tool = getattr(error, "tool", program)
+    if parser is None or tool == program or not tool.startswith("tp-"):
+        return ""
+    named = dict.fromkeys(re.findall(r"(?<![\w-])--[a-z][a-z-]+", str(error)))
+    other = [name for name in named if name not in parser._option_string_actions]
+    if not other:
+        return ""
+    are = "are options" if len(other) > 1 else "is an option"
+    return f" ({' and '.join(other)} {are} of {tool}, and not of {program})"
 
 
 def _drop_output():

@@ -69,7 +69,7 @@ class Events:
     def _add(self, line):
         step = line["step"]
         if self._writer is None:
-            # What is in files of before from this step on does not count: each has all lines.
+            # Earlier files do not count from this step on: each has all lines.
             self._writer = self._make(str(self._folder), purge_step=step)
         for key, name in _CURVES.items():
             if isinstance(line.get(key), (int, float)):

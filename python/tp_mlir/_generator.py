@@ -120,7 +120,7 @@ class _MaskCall:
         try:
             words = numpy.ctypeslib.as_array(allowed, (self._words,))
             return 0 if self._mask(ids[:count], words) else 1
-        except BaseException as error:  # What leaves a function that C calls is lost.
+        except BaseException as error:  # C would lose an exception that leaves this function.
             self.error = str(error) or repr(error)
             return -1
 

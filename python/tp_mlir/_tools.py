@@ -10,11 +10,19 @@ import shutil
 import subprocess
 import sys
 
+from . import _version
 from ._errors import InputError, from_exit
 
 
 def find(tool):
-    """The path of `tool`: $TP_MLIR_BIN, the installation's bin, then the PATH."""
+    """The path of `tool`: $TP_MLIR_BIN, the installation's bin, then the PATH. The first time it
+    says so if the program does not belong to this package."""
+    path = _find(tool)
+    _version.check(path)
+    return path
+
+
+def _find(tool):
     folders = []
     if os.environ.get("TP_MLIR_BIN"):
         folders.append(pathlib.Path(os.environ["TP_MLIR_BIN"]))

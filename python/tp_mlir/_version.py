@@ -1,29 +1,70 @@
-"""--version of the commands.
+"""--version of the commands, and whether the programs belong to this package.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-It is the compiler's: our version, the commit it was built from, LLVM's. A package that is
-installed has no other commit than that of the programs it runs.
+An installed package has the commit that it was built of (setup.py), and the programs have theirs. One
+that is used from a checkout has none: it is as new as its files.
 """
 
 import argparse
+import functools
+import re
+import subprocess
+import sys
 
-from . import _tools
-from ._errors import ToolError
+VERSION = "0.1.0"
+
+
+def commit():
+    """The commit that this package was built of; empty for the files of a checkout."""
+    try:
+        from ._commit import COMMIT
+    except ImportError:
+        return ""
+    return COMMIT
+
+
+def mismatch(path, said):
+    """What to say of a program at `path` whose --version has said so; None if it belongs to this
+    package, or if that cannot be known."""
+    found = re.search(r"\(commit (\w+)\)", said)
+    if not found or not commit() or found[1] == commit():
+        return None
+    return (f"this package is of commit {commit()}, and {path} of {found[1]}: expected both of one "
+            "checkout (scripts/setup installs the package again, ninja makes the programs)")
+
+
+@functools.cache
+def check(path):
+    """Says in one line, once for each program, that it does not belong to this package."""
+    if not commit():
+        return
+    try:
+        said = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=10).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return  # Whoever runs it next says what is wrong with it.
+    if words := mismatch(path, said):
+        print(f"tp_mlir: {words}", file=sys.stderr, flush=True)
 
 
 class _Print(argparse.Action):
     def __init__(self, option_strings, dest, **unused):
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS,
-                         help="say which this is")
+                         help="say which this is, and which programs it runs")
 
     def __call__(self, parser, *unused):
+        from . import _tools
+        from ._errors import ToolError
+
+        own = f" (commit {commit()})" if commit() else ", of a checkout"
+        print(f"{parser.prog}: tp-mlir {VERSION}{own}")
         try:
-            text = _tools.run("tp-compile", ["--version"])
+            path = _tools.find("tp-compile")
+            print(f"{_tools.run('tp-compile', ['--version']).strip()}, {path}")
         except ToolError as error:
             parser.exit(error.code, f"{parser.prog}: {error}\n")
-        print(text.replace("tp-compile", parser.prog, 1), end="")
         parser.exit()
 
 

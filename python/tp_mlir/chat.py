@@ -210,9 +210,7 @@ def _reader():
     return lambda: input("> ")
 
 
-def main(open_engine, arguments=None):
-    """tp-chat. `open_engine(folder, **options)` gives an engine.Engine; options are those of
-    _engine_options."""
+def _parser():
     parser = _command_line.Parser(prog="tp-chat", description="Talk with a model.")
     _version.add(parser)
     _engine_options.add(parser)
@@ -220,8 +218,15 @@ def main(open_engine, arguments=None):
     parser.add_argument("--temperature", type=number(0), help="default: the model's, or 0")
     parser.add_argument("--top-p", type=number(0, 1), help="default: the model's, or 1")
     parser.add_argument("--seed", type=integer(), default=0, help="default: %(default)s")
-    args = parser.parse_args(arguments)
-    return _command_line.carry_out("tp-chat", lambda: _carry_out(open_engine, args))
+    return parser
+
+
+def main(open_engine, arguments=None):
+    """tp-chat. `open_engine(folder, **options)` gives an engine.Engine; options are those of
+    _engine_options."""
+    args = _parser().parse_args(arguments)
+    return _command_line.carry_out("tp-chat", lambda: _carry_out(open_engine, args),
+                                   _parser())
 
 
 def _carry_out(open_engine, args):

@@ -30,7 +30,7 @@ from ._train_options import COMPILED, RUN
 from .text import Tokenizer, copy_sources
 
 _MODEL_FILES = ("config.json", "generation_config.json")
-# What ends a run in order. Slurm's jobs are often warned by SIGUSR1.
+# Signals that end a run in order. Slurm's jobs are often warned by SIGUSR1.
 _END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 # About so many characters of a text are tokenised at once.
 _PIECE = 1 << 20
@@ -164,7 +164,7 @@ class _Run:
         for note in tokenizer.notes:
             _say(note)
         for path in (*args.texts, *args.eval):
-            path.open("rb").close()  # What cannot be read is said before what takes long.
+            path.open("rb").close()  # An unreadable file is told of before anything slow begins.
         with _signals.doing("compiling"):
             self.program = self.compile()
         _say(_says_around(tokenizer))
@@ -343,7 +343,7 @@ def _watch(command, translate):
             os._exit(1)
 
     with _signals.heard(_END_SIGNALS, pass_on):
-        # What the handler of this process gets, the child's default gets from exec on.
+        # This process has a handler; the child has the default action from exec on.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=follow,
                                    stderr=subprocess.PIPE, env=environment,
                                    restore_signals=False)  # No reader of it is no reason to die.
@@ -371,4 +371,4 @@ def main(arguments=None):
                 tempfile.TemporaryDirectory(prefix="tp-train-") as folder:
             _Run(args, pathlib.Path(folder)).carry_out()
 
-    return _command_line.carry_out("tp-train", body)
+    return _command_line.carry_out("tp-train", body, _train_options.parser())

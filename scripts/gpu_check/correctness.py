@@ -31,7 +31,7 @@ MINILM_TOLERANCE = {"f32": 1e-5, "bf16": 4e-3, "f16": 6e-4}
 KERNEL_TOLERANCE = {"f32": 2e-5, "bf16": 2 ** -6, "f16": 2 ** -9}
 
 
-# What is begun with less is stopped by the end of the step, not by a fault.
+# A check begun with less time is stopped by the end of the step, not by a fault.
 LEAST_SECONDS = 6
 
 

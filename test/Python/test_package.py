@@ -7,6 +7,9 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import json
 import pathlib
 import re
+import shutil
+import subprocess
+import sys
 import threading
 import time
 
@@ -274,9 +277,12 @@ def test_session_lets_others_run(program):
     assert after > before + 10
 
 
-def test_versions(capsys):
-    """The commands say what the compiler says."""
-    from tp_mlir import chat, plan, quantize, serve, train
+def test_versions(capsys, monkeypatch):
+    """The commands say which package this is, and what the compiler says; a program of another
+    commit is told of once."""
+    from tp_mlir import _version, chat, plan, quantize, serve, train
+    setup = (FIXTURE.parents[2] / "python/pyproject.toml").read_text()
+    assert f'version = "{_version.VERSION}"' in setup
     for name, main in (("tp-chat", lambda words: chat.main(None, words)), ("tp-plan", plan.main),
                        ("tp-quantize", quantize.main),
                        ("tp-serve", lambda words: serve.main(None, words)),
@@ -284,8 +290,34 @@ def test_versions(capsys):
         with pytest.raises(SystemExit) as left:
             main(["--version"])
         assert not left.value.code
-        assert re.fullmatch(name + r": tp-mlir 0\.1\.0 \(commit [0-9a-f]+\), LLVM \d+\.\S+\n",
+        assert re.fullmatch(name + r": tp-mlir 0\.1\.0, of a checkout\n"
+                            r"tp-compile: tp-mlir 0\.1\.0 \(commit [0-9a-f]+\), LLVM \d+\.\S+, \S+\n",
                             capsys.readouterr().out)
+    path = _tools.find("tp-run")
+    commit = re.search(r"\(commit (\w+)\)", _tools.run("tp-run", ["--version"]))[1]
+    for own, said in ((commit, ""), ("0123456789ab", (
+            f"tp_mlir: this package is of commit 0123456789ab, and {path} of {commit}: expected both of "
+            "one checkout (scripts/setup installs the package again, ninja makes the programs)\n"))):
+        monkeypatch.setattr(_version, "commit", lambda own=own: own)
+        _version.check.cache_clear()
+        for _ in range(2):
+            _tools.find("tp-run")
+        assert capsys.readouterr().err == said
+    _version.check.cache_clear()
+
+
+def test_packaging(tmp_path):
+    """A module that is gone does not come along from an earlier build."""
+    folder = tmp_path / "python"
+    shutil.copytree(FIXTURE.parents[2] / "python", folder,
+                    ignore=shutil.ignore_patterns("build", "__pycache__", "*.egg-info"))
+    stale = folder / "build/lib/tp_mlir/gone.py"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("")
+    subprocess.run([sys.executable, "setup.py", "-q", "build_py"], cwd=folder, check=True,
+                   capture_output=True)
+    assert not stale.exists() and (stale.parent / "chat.py").is_file()
+    assert (stale.parent / "_commit.py").read_text().endswith('COMMIT = ""\n')
 
 
 def keys_of(value, named=()):

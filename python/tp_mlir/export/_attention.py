@@ -374,7 +374,7 @@ class _Scores:
             a, number = b, _number(self.lowering, a)
         if not number:
             return False
-        # What was masked already stays hidden only if the scale does not undo it.
+        # Masked scores stay hidden only if the scale does not undo the mask.
         if self.masks and not 1e-3 <= abs(number) <= 1e3:
             return False
         self.scale *= number if node.target in (aten.mul.Tensor, aten.mul.Scalar) else 1 / number

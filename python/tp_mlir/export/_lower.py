@@ -49,7 +49,7 @@ class Lowering:
         self.traced, self.emitter = traced, Emitter()
         self.emitter.aliases = traced.aliases
         self.values, self.matched, self.features = {}, {}, set()
-        # What layers have in common, found once: masks, rotations, and their tables.
+        # Layers share masks, rotations and their tables, which are found once.
         self.masks, self.rotations, self.rotary_tables = {}, {}, {}
 
     def get(self, operand):
@@ -81,7 +81,7 @@ class Lowering:
 
         def note(problem, node):
             subject = problem.subject or node.target
-            # What is no operation is found where it is read.
+            # A node that is no operation is found where it is read.
             place = node if node.op == "call_function" else next(iter(node.users), node)
             problems.setdefault(f"{subject}: {problem}", []).append(place)
 

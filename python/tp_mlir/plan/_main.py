@@ -259,4 +259,4 @@ def main(arguments=None):
         with _signals.doing("measuring" if args.measure else "sizing"):
             return _run(args, parser)
 
-    return _command_line.carry_out("tp-plan", body)
+    return _command_line.carry_out("tp-plan", body, parser)

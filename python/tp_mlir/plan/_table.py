@@ -23,7 +23,7 @@ def _memory(row):
     return part_text(row["total_bytes"], row["device_bytes"])
 
 
-# What some rows have: key, title, text of a value.
+# Columns that only some rows have: key, title, text of a value.
 _OPTIONAL = (
     ("tokens_per_second", "tokens/s", count_text),
     ("longest_context", "longest context", "{:,}".format),

@@ -25,7 +25,7 @@ from .._errors import writing
 from ._files import Reader, Writer
 from ._formats import FORMATS, sizes
 
-_INDEX = "model.safetensors.index.json"
+_INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
 #: Files that hold weights, and are not copied.
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack", ".onnx")
 #: Elements that are read at once, about.
@@ -59,7 +59,11 @@ def _say(words):
 
 def _shards(folder):
     """The names of the files with weights."""
-    index = folder / _INDEX
+    index, single = folder / _INDEX, folder / _SINGLE
+    if single.is_file():
+        if index.is_file():
+            _say(f"{folder}: model.safetensors is read, and not {_INDEX} beside it")
+        return [single.name]
     if index.is_file():
         try:
             places = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
@@ -73,8 +77,6 @@ def _shards(folder):
                 raise ValueError(f"{index}: {name}, which it names, is not in {folder}")
         return names
     names = sorted(path.name for path in folder.glob("*.safetensors"))
-    if "model.safetensors" in names:
-        return ["model.safetensors"]
     if len(names) > 1:
         raise ValueError(f"{folder}: expected {_INDEX} beside {len(names)} files of weights")
     if not names:
@@ -259,7 +261,7 @@ def _write_weights(plan, folder, progress):
                     _quantize(name, reader, plan, writer, progress)
                 else:
                     reader.copy(name, lambda data, name=name: writer.put(name, data))
-    if (plan.folder / _INDEX).is_file():
+    if (plan.folder / _INDEX).is_file() and _SINGLE not in plan.readers:
         _write_json(folder / _INDEX, {"metadata": {"total_size": total},
                                       "weight_map": dict(sorted(places.items()))})
     return total
@@ -338,4 +340,4 @@ def main(arguments=None):
                 contextlib.ExitStack() as stack:
             _carry_out(args, stack)
 
-    return _command_line.carry_out("tp-quantize", body)
+    return _command_line.carry_out("tp-quantize", body, _parser())

@@ -10,7 +10,7 @@ import secrets
 import sys
 import time
 
-# What a client may call its request, so that a log can be searched and nobody can write into it.
+# Names that a client may give its request, so that a log can be searched and nobody can write into it.
 _ID = re.compile(rb"[A-Za-z0-9_.:/+=-]{1,128}")
 
 

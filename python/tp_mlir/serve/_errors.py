@@ -4,6 +4,7 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import json
 import re
 
 from starlette.exceptions import HTTPException
@@ -91,6 +92,42 @@ def _code(error):
     return "invalid_type" if kind.endswith("_type") else "invalid_value"
 
 
+# The expected value by the kind of pydantic's errors; names in braces are the error's limits.
+_EXPECTED = {
+    "string_type": "a text", "int_type": "an integer", "int_from_float": "an integer",
+    "float_type": "a number", "finite_number": "a finite number", "bool_type": "true or false",
+    "list_type": "a list", "dict_type": "an object", "model_type": "an object",
+    "model_attributes_type": "an object", "none_required": "null",
+    "literal_error": "{expected}", "enum": "{expected}",
+    "greater_than": "more than {gt}", "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}", "less_than_equal": "at most {le}",
+    "too_short": "a length of at least {min_length}",
+    "too_long": "a length of at most {max_length}",
+    "string_too_short": "a length of at least {min_length}",
+    "string_too_long": "a length of at most {max_length}"}
+
+
+def _shown(value):
+    """What was got, if it can be said in a word or two."""
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return "an object"
+    text = json.dumps(value) if isinstance(value, (str, int, float, type(None))) else str(value)
+    return text if len(text) <= 40 else text[:36] + "..."
+
+
+def _text(error):
+    """What is wrong, in the words that all of the server's messages have."""
+    if error["type"] not in _EXPECTED:
+        text = error["msg"].removeprefix("Value error, ")
+        return text[:1].lower() + text[1:]
+    limits = {name: f"{value:g}" if isinstance(value, float) else value
+              for name, value in (error.get("ctx") or {}).items()}
+    expected = _EXPECTED[error["type"]].format_map(limits)
+    return f"expected {expected}, got {_shown(error.get('input'))}"
+
+
 def _is_other_type(error):
     return error["type"].endswith("_type") or error["type"] in ("literal_error", "enum")
 
@@ -112,9 +149,8 @@ def of_validation(errors, body):
     if first["type"] == "json_invalid":
         return ApiError(400, f"the body is no JSON: {first['ctx']['error']} at character "
                         f"{first['loc'][-1]}", code="invalid_json")
-    text = first["msg"].removeprefix("Value error, ")
-    text = text[:1].lower() + text[1:]
-    # What is wrong with several parameters together names the one to change.
+    text = _text(first)
+    # A message about several parameters together names the one to change.
     named = re.match(r"([a-z_]+): ", text) if name is None else None
     return ApiError(400, f"{name}: {text}" if name else text,
                     param=named.group(1) if named else name, code=_code(first))

@@ -21,7 +21,7 @@ td:nth-child(-n+2){white-space:nowrap}
 td{border:0}td:nth-child(3){width:100%}}
 """
 
-# What each path answers, in the order of the page.
+# The answer of each path, in the order of the page.
 _ABOUT = {
     "/v1/chat/completions": "an answer to a conversation, as OpenAI's",
     "/v1/completions": "what follows a text, as OpenAI's",

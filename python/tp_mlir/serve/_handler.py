@@ -136,8 +136,10 @@ class Handler:
                            param="stream_options", code="invalid_value")
         count = len(prompts) * body.n
         if count > self._settings.max_choices:
+            asked = f"n = {body.n}" if len(prompts) == 1 else \
+                f"{len(prompts)} prompts with n = {body.n} for each"
             raise ApiError(400, f"expected at most {self._settings.max_choices} answers of one "
-                           f"request, got {len(prompts)} prompts times n = {body.n}",
+                           f"request, got {asked}",
                            param="n", code="invalid_value")
         self._places.enter(count)
         answers = _answers.Answers(self._engine, self._prompts.tokenizer)

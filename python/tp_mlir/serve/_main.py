@@ -86,7 +86,8 @@ def main(open_engine, arguments=None):
     """tp-serve. `open_engine(folder, **options)` gives an engine.Engine; options are those of
     _engine_options."""
     args = _parser().parse_args(arguments)
-    return _command_line.carry_out("tp-serve", lambda: exit_code(_carry_out(open_engine, args)))
+    return _command_line.carry_out("tp-serve", lambda: exit_code(_carry_out(open_engine, args)),
+                                   _parser())
 
 
 def _carry_out(open_engine, args):

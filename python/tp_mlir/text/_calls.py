@@ -158,7 +158,7 @@ def calls_grammar(format_, functions, special_ids, parallel=True, is_free=False)
     if not form.begin:
         # Nothing but its first character tells a call from a text.
         return "\n".join(["start: calls | TEXT?", *rules, r"TEXT: /[^{](.|\n)*/"])
-    # What begins the calls is found in the text as soon as it is complete.
+    # The text that begins the calls is found as soon as it is complete.
     behind = text(opening)
     if form.begin in special_ids:
         first = [f"start: TEXT (<[{special_ids[form.begin]}]> {behind} rest)?"]
@@ -227,7 +227,7 @@ class CallParser:
         """Returns the rest as text, and as calls, once the answer has ended."""
         calls = self._take_calls() if self._is_in_calls else []
         if self.count:
-            # What ends the calls is nobody's text.
+            # The text that ends the calls belongs to no content.
             self._held = self._held[self._skip(self._format.end):]
         said, self._held = self._held, ""
         if self.count and said and said in self._format.after:
