@@ -16,8 +16,8 @@
 #define TP_LIB_ANNOTATE_HEADSPLITS_H
 
 #include "llvm/ADT/SmallVector.h"
-#include <cstdint>
 #include "llvm/ADT/StringRef.h"
+#include <cstdint>
 #include <string>
 
 namespace tp {

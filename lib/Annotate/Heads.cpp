@@ -207,9 +207,9 @@ static InFlightDiagnostic startError(Operation *op, HeadCounts heads,
   InFlightDiagnostic diag = op->emitOpError();
   if (!where.empty())
     diag << "at " << where << ": ";
-  diag << "degree " << degree << " does not fit " << heads.queries
-       << " " << heads.query << "s and " << heads.keys << " "
-       << heads.keysTogether << ": ";
+  diag << "degree " << degree << " does not fit " << heads.queries << " "
+       << heads.query << "s and " << heads.keys << " " << heads.keysTogether
+       << ": ";
   return diag;
 }
 
@@ -326,9 +326,8 @@ HeadFitter::chooseCuts(Operation *op, HeadCounts heads, const AxisList &axes) {
   report(op, heads, splits);
   const HeadSplit &best = splits.front();
   AxisList leading = canonicalize(splitLeading(axes, best.outer)->first);
-  return std::pair{
-      DimSharding{axes, 1, false, heads.getGroup(), best.outer},
-      DimSharding{leading}};
+  return std::pair{DimSharding{axes, 1, false, heads.getGroup(), best.outer},
+                   DimSharding{leading}};
 }
 
 //===----------------------------------------------------------------------===//
@@ -526,11 +525,10 @@ LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh,
                            bool allowsPadding,
                            llvm::SmallPtrSetImpl<Operation *> &fitted) {
   HeadFitter fitter(mesh, allowsPadding, fitted);
-  WalkResult result = module.walk([&](Operation *op) {
-    return WalkResult(fitter.fitRecurrence(op));
-  });
+  WalkResult result = module.walk(
+      [&](Operation *op) { return WalkResult(fitter.fitRecurrence(op)); });
   if (!result.wasInterrupted())
-    result = module.walk(
-        [&](Operation *op) { return WalkResult(fitter.fit(op)); });
+    result =
+        module.walk([&](Operation *op) { return WalkResult(fitter.fit(op)); });
   return failure(result.wasInterrupted());
 }

@@ -35,8 +35,7 @@ struct Body {
                : arith::ExtFOp::create(b, loc, b.getF32Type(), x).getResult();
   }
   Value sigmoid(Value x) {
-    Value decay =
-        math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x));
+    Value decay = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x));
     return arith::DivFOp::create(
         b, loc, number(1), arith::AddFOp::create(b, loc, number(1), decay));
   }
@@ -86,8 +85,7 @@ static Value mapElements(OpBuilder &builder, Location loc,
     maps.push_back(AffineMap::get(rank, 0, exprs, builder.getContext()));
   }
   maps.push_back(builder.getMultiDimIdentityMap(rank));
-  Value empty =
-      tensor::EmptyOp::create(builder, loc, type.getShape(), element);
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(), element);
   SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   return linalg::GenericOp::create(
              builder, loc, type.clone(element), inputs, empty, maps, loops,
@@ -113,8 +111,8 @@ Value ModelBuilder::sigmoid(StringRef path, Value x, Type element) {
 Value softplus(ModelBuilder &m, StringRef path, Value x, Value bias) {
   return mapElements(m.builder, m.at(path), {allOf(x), lastOf(bias, x)},
                      m.builder.getF32Type(), [](Body &body, ValueRange v) {
-                       return body.softplus(arith::AddFOp::create(
-                           body.b, body.loc, v[0], v[1]));
+                       return body.softplus(
+                           arith::AddFOp::create(body.b, body.loc, v[0], v[1]));
                      });
 }
 
@@ -137,24 +135,21 @@ Value scaleRows(ModelBuilder &m, StringRef path, Value x, Value factors) {
 }
 
 Value scaleHeads(ModelBuilder &m, StringRef path, Value x, Value factors) {
-  return mapElements(m.builder, m.at(path), {allOf(x), {factors, {0, 1, 2}}},
-                     m.builder.getF32Type(),
-                     [](Body &body, ValueRange v) -> Value {
-                       return arith::MulFOp::create(body.b, body.loc, v[0],
-                                                    v[1]);
-                     });
+  return mapElements(
+      m.builder, m.at(path), {allOf(x), {factors, {0, 1, 2}}},
+      m.builder.getF32Type(), [](Body &body, ValueRange v) -> Value {
+        return arith::MulFOp::create(body.b, body.loc, v[0], v[1]);
+      });
 }
 
 Value addScaledHeads(ModelBuilder &m, StringRef path, Value y, Value x,
                      Value factors) {
-  return mapElements(m.builder, m.at(path), {allOf(y), allOf(x), {factors, {2}}},
-                     m.builder.getF32Type(),
-                     [](Body &body, ValueRange v) -> Value {
-                       Value term = arith::MulFOp::create(body.b, body.loc,
-                                                          v[1], v[2]);
-                       return arith::AddFOp::create(body.b, body.loc, v[0],
-                                                    term);
-                     });
+  return mapElements(
+      m.builder, m.at(path), {allOf(y), allOf(x), {factors, {2}}},
+      m.builder.getF32Type(), [](Body &body, ValueRange v) -> Value {
+        Value term = arith::MulFOp::create(body.b, body.loc, v[1], v[2]);
+        return arith::AddFOp::create(body.b, body.loc, v[0], term);
+      });
 }
 
 Value ModelBuilder::convert(StringRef path, Value x, Type element) {

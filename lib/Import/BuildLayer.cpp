@@ -246,8 +246,7 @@ struct LayerBuilder {
       return projectLatent(x);
     std::string place = m.placeOf(at(layout.attention));
     bool isGrouped = layout.fusion == Fusion::Groups && !isApart();
-    auto [q, k, v] =
-        isGrouped ? projectGroups(x) : projectSeparately(x, gate);
+    auto [q, k, v] = isGrouped ? projectGroups(x) : projectSeparately(x, gate);
     q = rotate(place, q);
     k = rotate(place, k);
     if (layout.rotatesBeforeNorms) {

@@ -53,12 +53,9 @@ struct LinearBuilder {
       Value heads = m.splitLast(place, from, {linear.keyHeads, rows});
       return m.joinDims(place, m.slice(place, heads, 3, offset, count), 2);
     };
-    return {take(all, 0, key),
-            take(all, key, key),
-            take(all, 2 * key, value),
-            take(all, 2 * key + value, value),
-            take(rates, 0, group),
-            take(rates, group, group)};
+    return {take(all, 0, key),         take(all, key, key),
+            take(all, 2 * key, value), take(all, 2 * key + value, value),
+            take(rates, 0, group),     take(rates, group, group)};
   }
 
   Projected projectSeparately(Value x) const {
@@ -137,8 +134,9 @@ struct LinearBuilder {
     Value dt = steps(part("dt", 2 * (value + key), linear.valueHeads));
     Value y = m.deltaRule(place, q, k, scaleHeads(m, place, v, dt), decays(dt),
                           /*beta=*/Value());
-    y = addScaledHeads(m, place, y, v,
-                       vector(layout.stateSkip, linear.valueHeads, f32, "ones"));
+    y = addScaledHeads(
+        m, place, y, v,
+        vector(layout.stateSkip, linear.valueHeads, f32, "ones"));
     y = m.mergeHeads(place, m.convert(place, y, m.getModelType()));
     y = m.mul(place, y, m.activation(place, gate, c.activation));
     return project(m, at(layout.linearOut), normGroups(y), c.hiddenSize,
@@ -174,11 +172,10 @@ struct LinearBuilder {
     Value beta = m.sigmoid(place, p.beta, f32);
     Value decay = decays(steps(p.decay));
     Value y = m.deltaRule(place, q, k, v, decay, beta);
-    y = m.plainNorm(
-        m.placeOf(at(layout.linearNorm)),
-        m.convert(place, y, m.getModelType()),
-        vector(layout.linearNorm + ".weight", linear.valueDim,
-               m.getModelType(), "ones"));
+    y = m.plainNorm(m.placeOf(at(layout.linearNorm)),
+                    m.convert(place, y, m.getModelType()),
+                    vector(layout.linearNorm + ".weight", linear.valueDim,
+                           m.getModelType(), "ones"));
     Value gate = m.splitHeads(place, p.gate, linear.valueHeads);
     y = m.mul(place, y, m.activation(place, gate, c.activation));
     return project(m, at(layout.linearOut), m.mergeHeads(place, y),

@@ -87,8 +87,8 @@ static Composite getQwen35(StringRef modelType, StringRef architecture,
 }
 
 static Composite getQwen35Dense() {
-  Composite row = getQwen35("qwen3_5", "Qwen3_5ForConditionalGeneration",
-                            "qwen3_5_text");
+  Composite row =
+      getQwen35("qwen3_5", "Qwen3_5ForConditionalGeneration", "qwen3_5_text");
   row.defaults.append({{"hidden_size", 4096},
                        {"intermediate_size", 12288},
                        {"num_hidden_layers", 32},

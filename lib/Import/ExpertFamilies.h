@@ -46,10 +46,12 @@ struct ModelConfig;
 /// their weights are multiplied by (`scale` if the file does not say).
 ExpertsConfig readRoutedExperts(ObjectReader &reader, double scale);
 /// Granite's keys, beside a feed-forward of `width` that all tokens use.
-void readSharedExperts(ObjectReader &reader, ModelConfig &config, int64_t width);
+void readSharedExperts(ObjectReader &reader, ModelConfig &config,
+                       int64_t width);
 /// Qwen3-Next's keys, and of a model that may be dense those of layers that
 /// have a feed-forward.
-void readNextExperts(ObjectReader &reader, ModelConfig &config, bool mayBeDense);
+void readNextExperts(ObjectReader &reader, ModelConfig &config,
+                     bool mayBeDense);
 /// `layout` with DeepSeek's names of the router and of routed and shared
 /// experts.
 ModelLayout nameRoutedExperts(ModelLayout layout);

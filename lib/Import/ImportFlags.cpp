@@ -171,28 +171,18 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
       (input != "-" && !llvm::sys::fs::exists(input)))
     return true;
   bool valid = true;
-  for (const cl::Option *option :
-       std::initializer_list<const cl::Option *>{&batch,
-                                                 std::addressof(seq),
-                                                 &dtype,
-                                                 &layers,
-                                                 &untie,
-                                                 &logits,
-                                                 &activations,
-                                                 &quantize,
-                                                 &generate,
-                                                 &context,
-                                                 &rows,
-                                                 &chunk,
-                                                 &page,
-                                                 &cells,
-                                                 &kvDtype,
-                                                 &generationConfig,
-                                                 &train,
-                                                 &clip,
-                                                 &momentum,
-                                                 &shardOptimizer,
-                                                 &dropout}) {
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           &batch,       std::addressof(seq),
+           &dtype,       &layers,
+           &untie,       &logits,
+           &activations, &quantize,
+           &generate,    &context,
+           &rows,        &chunk,
+           &page,        &cells,
+           &kvDtype,     &generationConfig,
+           &train,       &clip,
+           &momentum,    &shardOptimizer,
+           &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr
@@ -218,8 +208,8 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   };
   positive(batch);
   positive(layers);
-  for (const cl::opt<int64_t> *option : {&context, &rows, &chunk, &page,
-                                         &cells}) {
+  for (const cl::opt<int64_t> *option :
+       {&context, &rows, &chunk, &page, &cells}) {
     positive(*option);
     if (option->getNumOccurrences() && !generate)
       reject(option->ArgStr, "has no meaning without --generate");

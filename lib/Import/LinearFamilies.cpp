@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Granite 4 H, most layers of which are Mamba-2, and Qwen3-Next and Qwen3.5, most layers of which have a gated delta rule where
-// others have attention, which is gated too. They differ in how the projections
-// before the rule are stored, and in their feed-forward. Qwen3.6 is Qwen3.5 by
-// its files.
+// Granite 4 H, most layers of which are Mamba-2, and Qwen3-Next and Qwen3.5,
+// most layers of which have a gated delta rule where others have attention,
+// which is gated too. These two differ in how the projections before the rule
+// are stored, and in their feed-forward. Qwen3.6 is Qwen3.5 by its files.
 //
 //===----------------------------------------------------------------------===//
 
@@ -117,9 +117,9 @@ static void readStateSpace(ObjectReader &reader, ModelConfig &config) {
       config.hiddenSize * reader.getInt("mamba_expand", 2, 1, mostElements);
   const json::Value *size = reader.get("mamba_d_head");
   bool isAuto = !size || *size == json::Value("auto");
-  linear.valueDim = isAuto ? width / linear.valueHeads
-                           : reader.getInt("mamba_d_head", std::nullopt, 1,
-                                           mostElements);
+  linear.valueDim =
+      isAuto ? width / linear.valueHeads
+             : reader.getInt("mamba_d_head", std::nullopt, 1, mostElements);
   // How others compute it.
   reader.ignore({"mamba_chunk_size"});
   readStepLimit(reader);

@@ -383,8 +383,7 @@ Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
   return nn::PagedAttentionOp::create(
       builder, at(path), type(shape), q, step->layerCaches[0],
       step->layerCaches[1], step->rows, step->positions, step->table, keyScales,
-      valueScales, bias, sinks,
-      builder.getI64IntegerAttr(step->options.page),
+      valueScales, bias, sinks, builder.getI64IntegerAttr(step->options.page),
       builder.getF64FloatAttr(config.attentionScale), window, getSoftCap(),
       element);
 }

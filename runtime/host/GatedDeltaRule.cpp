@@ -137,9 +137,9 @@ void PagedDelta::run(int64_t head, int64_t column) const {
       bool isKept = isSlot(slots[t]);
       if (!isKept && t + 1 < segments[i].end)
         continue;
-      recurrenceLoops().forward(
-          call.block(0, head, column, begin, t + 1), stateOf(i),
-          out + call.valueAt(0, head, begin) + column);
+      recurrenceLoops().forward(call.block(0, head, column, begin, t + 1),
+                                stateOf(i),
+                                out + call.valueAt(0, head, begin) + column);
       if (isKept)
         keep(slots[t], head, column, stateOf(i));
       begin = t + 1;
@@ -153,19 +153,18 @@ int32_t HostFunctions::gated_delta_rule(tprt_rank *, int64_t batch, int64_t seq,
                                         const void *q, const void *k,
                                         const void *v, const void *decay,
                                         const void *beta, void *out) {
-  DeltaCall call{batch,     seq,       keyHeads,  valueHeads,    keySize,
-                 valueSize, floats(q), floats(k), floats(v),     floats(decay),
-                 floats(beta)};
+  DeltaCall call{batch,     seq,           keyHeads,    valueHeads,
+                 keySize,   valueSize,     floats(q),   floats(k),
+                 floats(v), floats(decay), floats(beta)};
   int64_t blocks = call.blocksPerHead();
   parallelItems(batch * valueHeads * blocks, [&](int64_t item, int64_t) {
     int64_t column = item % blocks * kDeltaColumns, head = item / blocks;
     int64_t entry = head / valueHeads;
     head %= valueHeads;
     std::vector<float> state(call.stateFloats());
-    recurrenceLoops().forward(call.block(entry, head, column, 0, seq),
-                              state.data(),
-                              floats(out) + call.valueAt(entry, head, 0) +
-                                  column);
+    recurrenceLoops().forward(
+        call.block(entry, head, column, 0, seq), state.data(),
+        floats(out) + call.valueAt(entry, head, 0) + column);
   });
   return 0;
 }
@@ -176,30 +175,27 @@ int32_t HostFunctions::gated_delta_rule_backward(
     const void *cotangent, const void *q, const void *k, const void *v,
     const void *decay, const void *beta, void *dq, void *dk, void *dv,
     void *ddecay, void *dbeta) {
-  DeltaCall call{batch,     seq,       keyHeads,  valueHeads,    keySize,
-                 valueSize, floats(q), floats(k), floats(v),     floats(decay),
-                 floats(beta)};
+  DeltaCall call{batch,     seq,           keyHeads,    valueHeads,
+                 keySize,   valueSize,     floats(q),   floats(k),
+                 floats(v), floats(decay), floats(beta)};
   int64_t heads = batch * seq * valueHeads;
   for (void *sum : {dq, dk})
     std::memset(sum, 0, size_t(heads * keySize) * sizeof(float));
   for (void *sum : {ddecay, dbeta})
     if (sum)
       std::memset(sum, 0, size_t(heads) * sizeof(float));
-  // What is added to by all blocks of a head is one worker's.
+  // One worker has all blocks of a head, as they add to the same sums.
   parallelItems(batch * valueHeads, [&](int64_t item, int64_t) {
     int64_t entry = item / valueHeads, head = item % valueHeads;
     std::vector<float> scratch(deltaBackwardScratch(seq, keySize));
     int64_t first = call.headAt(entry, head, 0);
     for (int64_t column = 0; column < valueSize; column += kDeltaColumns) {
       int64_t at = call.valueAt(entry, head, 0) + column;
-      recurrenceLoops().backward({call.block(entry, head, column, 0, seq),
-                                  floats(cotangent) + at,
-                                  floats(dq) + first * keySize,
-                                  floats(dk) + first * keySize,
-                                  valueHeads * keySize, floats(dv) + at,
-                                  floats(ddecay) + first,
-                                  dbeta ? floats(dbeta) + first : nullptr,
-                                  scratch.data()});
+      recurrenceLoops().backward(
+          {call.block(entry, head, column, 0, seq), floats(cotangent) + at,
+           floats(dq) + first * keySize, floats(dk) + first * keySize,
+           valueHeads * keySize, floats(dv) + at, floats(ddecay) + first,
+           dbeta ? floats(dbeta) + first : nullptr, scratch.data()});
     }
   });
   return 0;
@@ -211,11 +207,15 @@ int32_t HostFunctions::paged_gated_delta_rule(
     const void *k, const void *v, const void *decay, const void *beta,
     const void *slots, const void *sources, const void *pool, void *out,
     void *next) {
-  DeltaCall call{1,         tokens,    keyHeads,  valueHeads,    keySize,
-                 valueSize, floats(q), floats(k), floats(v),     floats(decay),
-                 floats(beta)};
-  PagedDelta step{call,        numSlots,     static_cast<const int32_t *>(slots),
-                  floats(pool), floats(out), floats(next),
+  DeltaCall call{1,         tokens,        keyHeads,    valueHeads,
+                 keySize,   valueSize,     floats(q),   floats(k),
+                 floats(v), floats(decay), floats(beta)};
+  PagedDelta step{call,
+                  numSlots,
+                  static_cast<const int32_t *>(slots),
+                  floats(pool),
+                  floats(out),
+                  floats(next),
                   {}};
   int64_t size = valueHeads * keySize * valueSize * int64_t(sizeof(float));
   if (next != pool)

@@ -109,7 +109,8 @@ inline void forRows(int64_t rows, Body body) {
     body(i);
 }
 
-/// What a position adds to the state with its key.
+/// A position's part of the state: what the state has for its key, and what is
+/// stored with the key.
 struct Stored {
   Row recalled, stored;
 };
@@ -156,8 +157,8 @@ void forward(const DeltaBlock &b, float *state, float *out) {
 
 /// The states of some positions, in scratch.
 struct KeptStates {
-  float *decayed, *states;    ///< [positions][keySize][kDeltaColumns]
-  float *recalled, *stored;   ///< [positions][kDeltaColumns]
+  float *decayed, *states;  ///< [positions][keySize][kDeltaColumns]
+  float *recalled, *stored; ///< [positions][kDeltaColumns]
 };
 
 /// Goes forward through positions [begin, end) from `state`, and keeps all.
@@ -231,7 +232,9 @@ void backward(const DeltaBackwardBlock &back) {
   int64_t size = b.keySize * kDeltaColumns;
   int64_t numKept = (b.positions + kDeltaPositions - 1) / kDeltaPositions;
   float *starts = back.scratch, *next = starts + numKept * size;
-  auto take = [&](int64_t floats) { return std::exchange(next, next + floats); };
+  auto take = [&](int64_t floats) {
+    return std::exchange(next, next + floats);
+  };
   KeptStates kept{take(kDeltaPositions * size), take(kDeltaPositions * size),
                   take(kDeltaPositions * kDeltaColumns),
                   take(kDeltaPositions * kDeltaColumns)};

@@ -35,15 +35,15 @@ struct DeltaBlock {
   int64_t headStride;
 };
 
-/// What the derivative reads and writes beside it.
+/// The operands and results of the derivative beside it.
 struct DeltaBackwardBlock {
   DeltaBlock forward;
-  const float *cotangent;    ///< as values
-  float *dQuery, *dKey;      ///< added to; dKeyStride apart
+  const float *cotangent; ///< as values
+  float *dQuery, *dKey;   ///< added to; dKeyStride apart
   int64_t dKeyStride;
-  float *dValue;             ///< as values
-  float *dDecay, *dBeta;     ///< added to; as decay
-  float *scratch;            ///< deltaBackwardScratch floats
+  float *dValue;         ///< as values
+  float *dDecay, *dBeta; ///< added to; as decay
+  float *scratch;        ///< deltaBackwardScratch floats
 };
 
 /// Floats of scratch that one block of the derivative needs.

@@ -37,7 +37,7 @@ std::optional<CacheType> parseCacheType(llvm::StringRef name);
 struct GenerateOptions {
   static constexpr int64_t defaultPage = 32, maxPage = 4096;
   int64_t page = defaultPage; ///< Cells of a page.
-  int64_t context = 0; ///< positions of a row, at most
+  int64_t context = 0;        ///< positions of a row, at most
   int64_t rows = 16;   ///< that a step serves, if it has a token for each
   int64_t chunk = 512; ///< tokens of the largest step
   CacheType cacheType = CacheType::F32;

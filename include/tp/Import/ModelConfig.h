@@ -89,7 +89,7 @@ struct LayerKind {
   bool skipsNorm = false; ///< It has no norm before attention.
   /// It has a short convolution, or linear attention, and no attention.
   bool convolves = false;
-  int quantization = 0;   ///< Layers with one number are quantised alike.
+  int quantization = 0; ///< Layers with one number are quantised alike.
   bool operator==(const LayerKind &) const = default;
 };
 

@@ -51,7 +51,7 @@ def test_as_the_plain_program(name, degree, chunk, rows, cells, tmp_path):
     """The law: any chunks, rows and pages give the plain program's logits."""
     folder = FAMILIES / name
     program = tp_mlir.compile(folder, mesh=f"tp={degree}", batch=len(texts()), seq=LENGTH, dtype="f32",
-                              generate=True, context=LENGTH, rows=rows, chunk=chunk, cells=cells)
+                              generate=True, context=LENGTH, rows=rows, chunk=chunk, cells=cells, page=32)
     answers, counts = generate(program, folder, tmp_path)
     whole = [prompt + answer["ids"] for prompt, answer in zip(texts(), answers, strict=True)]
     ids = numpy.array([text + [0] * (LENGTH - len(text)) for text in whole], dtype=numpy.int64)

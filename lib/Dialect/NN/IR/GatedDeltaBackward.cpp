@@ -43,9 +43,8 @@ LogicalResult GatedDeltaRuleBackwardOp::verify() {
   if (!getBeta() != !getDBeta())
     return emitOpError("expected a d_beta if there is a beta, and none if "
                        "there is not");
-  return getBeta()
-             ? expectShape(*this, "d_beta", getDBeta(), value.drop_back())
-             : success();
+  return getBeta() ? expectShape(*this, "d_beta", getDBeta(), value.drop_back())
+                   : success();
 }
 
 FailureOr<ShardingRule> GatedDeltaRuleBackwardOp::getShardingRule() {
@@ -147,27 +146,27 @@ Value BackwardSteps::goBack(const ForwardValues &forward, Value dState,
     AffineExpr at = emitter.constant(t);
     Operand value{in.value, {d[0], at, d[1], d[2], d[3]}};
     Operand beta{in.beta, {d[0], at, d[1], d[2]}};
-    derivatives.beta.push_back(emitter.reduce(
-        headType, heads, 4, Combine::Sum,
-        {{dStored, d}, value, {forward.recalled[t], d}},
-        [](Scalar &e, ValueRange v) {
-          return e.mul(v[0], e.sub(v[1], v[2]));
-        }));
+    derivatives.beta.push_back(
+        emitter.reduce(headType, heads, 4, Combine::Sum,
+                       {{dStored, d}, value, {forward.recalled[t], d}},
+                       [](Scalar &e, ValueRange v) {
+                         return e.mul(v[0], e.sub(v[1], v[2]));
+                       }));
     dValue = emitter.map(rowType, {{dStored, d}, beta}, product);
     // What is recalled counts against the value.
     Value fromRecalled = sumColumns(forward.decayed[t], {dValue, row});
-    dKey = emitter.map(
-        columnType, {{dKey, d}, {fromRecalled, d}},
-        [](Scalar &e, ValueRange v) { return e.sub(v[0], v[1]); });
+    dKey =
+        emitter.map(columnType, {{dKey, d}, {fromRecalled, d}},
+                    [](Scalar &e, ValueRange v) { return e.sub(v[0], v[1]); });
     dDecayed = emitter.map(
         stateType, {{dState, loops}, keyAt(t), {dValue, row}},
         [](Scalar &e, ValueRange v) { return e.sub(v[0], e.mul(v[1], v[2])); });
   }
   derivatives.key.push_back(dKey);
   derivatives.value.push_back(dValue);
-  derivatives.decay.push_back(
-      emitter.reduce(headType, head, 5, Combine::Sum,
-                     {{dDecayed, loops}, {forward.decayed[t], loops}}, product));
+  derivatives.decay.push_back(emitter.reduce(
+      headType, head, 5, Combine::Sum,
+      {{dDecayed, loops}, {forward.decayed[t], loops}}, product));
   return decayState(dDecayed, t);
 }
 

@@ -222,7 +222,9 @@ GatedDeltaRuleOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
   return gradients;
 }
 
-double GatedDeltaRuleOp::getFlopsPerPoint() { return getDeltaFlops(!!getBeta()); }
+double GatedDeltaRuleOp::getFlopsPerPoint() {
+  return getDeltaFlops(!!getBeta());
+}
 
 LibraryCall GatedDeltaRuleOp::getLibraryCall(const LibraryUse &) {
   ArrayRef<int64_t> key = shapeOf(getKey()), value = shapeOf(getValue());

@@ -34,8 +34,7 @@ LogicalResult PagedGatedDeltaRuleOp::verify() {
     return failure();
   ArrayRef<int64_t> key = shapeOf(getKey()), value = shapeOf(getValue());
   int64_t tokens = key[1];
-  SmallVector<int64_t> pool{shapeOf(getPool())[0], value[2],
-                            key[3] * value[3]};
+  SmallVector<int64_t> pool{shapeOf(getPool())[0], value[2], key[3] * value[3]};
   if (failed(expectShape(*this, "query", getQuery(),
                          {1, tokens, key[2], key[3]})) ||
       failed(expectShape(*this, "pool", getPool(), pool)) ||
