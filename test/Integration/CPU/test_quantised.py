@@ -16,7 +16,8 @@ from safetensors.numpy import load_file, save_file
 import tp_mlir
 from tp_mlir import _tools, quantize
 
-TEXT_MODEL = pathlib.Path(__file__).parents[2] / "fixtures" / "text-model"
+FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
+TEXT_MODEL = FIXTURES / "text-model"
 SEED = 20261126
 PLANS = ("megatron", "megatron-sp")
 
@@ -177,6 +178,18 @@ def test_while_read(tmp_path, name, dtype, changes):
         (expected,) = tp_mlir.compile(folder, **options).run(folder, inputs()).values()
         (got,) = tp_mlir.compile(plain, quantize=name, **options).run(plain, inputs()).values()
         assert numpy.array_equal(got, expected), f"{name} at {degree}, seed {SEED}"
+
+
+@pytest.mark.parametrize("model, name", (("mixtral", "int8"), ("qwen3-moe", "fp8-channel")))
+def test_while_read_experts(tmp_path, model, name):
+    """Likewise, of experts that are tensors of their own, on ranks that have parts of each."""
+    plain, folder = FIXTURES / model, tmp_path / "written"
+    assert quantize.main([str(plain), "--format", name, "-o", str(folder)]) == 0
+    for degree in (1, 2):
+        options = {"mesh": f"tp={degree}", "seq": 8, "dtype": "f32"}
+        expected = tp_mlir.compile(folder, **options).run(folder, inputs())
+        got = tp_mlir.compile(plain, quantize=name, **options).run(plain, inputs())
+        assert numpy.array_equal(got["logits"], expected["logits"]), f"at {degree}, seed {SEED}"
 
 
 def test_while_read_memory(tmp_path):
