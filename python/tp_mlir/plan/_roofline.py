@@ -15,6 +15,9 @@ from . import _link
 _MATRIX = ("gemm", "nn.linear", "nn.matmul", "nn.experts", "nn.quantized_linear",
            "nn.quantized_experts")
 _PAGED = "nn.paged_attention"
+#: On a GPU, f32 inputs of a quantised weight (a recipe has rounded them) are multiplied on tensor
+#: cores as a sum of so many parts in bf16 (kernels/device/quantized_tiles.cu).
+_PARTS = 3
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,12 @@ def _speed(work, profile):
     if work["type"] not in table:
         raise ValueError(f"{profile.name}: no figure for products in {work['type']}: expected "
                          f"--dtype to be one of {', '.join(table)}")
-    return table[work["type"]].value * factor
+    speed = table[work["type"]].value
+    is_split = (kind == "nn.quantized_linear" and work["type"] == "f32" and
+                profile.target.startswith("cuda"))
+    if is_split and "bf16" in table:
+        speed = max(speed, table["bf16"].value / _PARTS)
+    return speed * factor
 
 
 @dataclass(frozen=True)
