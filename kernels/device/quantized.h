@@ -21,6 +21,7 @@ TP_SHAPE(int, k)
 TP_SHAPE(int, groupN)       ///< rows of a group; 0: all
 TP_SHAPE(int, groupK)       ///< columns of a group; 0: all, or by `groups`
 TP_SHAPE(int, scaleColumns) ///< columns of scales and zeros
+TP_SHAPE(bool, hasFloatZeros)
 
 namespace quantized {
 
@@ -30,7 +31,7 @@ enum Type { F32, BF16, F16, E8M0, FloatE4M3 };
 
 struct Weight {
   const char *values, *scales;
-  const int8_t *zeros;   ///< or null: 0
+  const void *zeros;     ///< of i8 or f32, or null: 0
   const int32_t *groups; ///< [k], or null
   float outerScale;
 };
@@ -125,7 +126,11 @@ __device__ inline float readScale(const Weight &weight, int64_t group) {
          weight.outerScale;
 }
 __device__ inline float readZero(const Weight &weight, int64_t group) {
-  return weight.zeros ? float(weight.zeros[group]) : 0.0f;
+  if (!weight.zeros)
+    return 0.0f;
+  return shape::hasFloatZeros()
+             ? static_cast<const float *>(weight.zeros)[group]
+             : float(static_cast<const int8_t *>(weight.zeros)[group]);
 }
 
 } // namespace quantized

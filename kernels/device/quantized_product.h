@@ -47,7 +47,7 @@ __device__ inline Product makeProduct(const void *x, const void *values,
     return has ? base : nullptr;
   };
   return {{static_cast<const char *>(values), static_cast<const char *>(scales),
-           static_cast<const int8_t *>(numbers(shape::hasZeros(), zeros)),
+           numbers(shape::hasZeros(), zeros),
            static_cast<const int32_t *>(numbers(shape::hasGroups(), groups)),
            outerScale ? *static_cast<const float *>(outerScale) : 1.0f},
           static_cast<const char *>(x),

@@ -103,7 +103,9 @@ FailureOr<ExpertShape> ExpertShape::get(nn::QuantizedExpertsOp op) {
                       ArrayRef<int64_t> group) {
     return QuantizedMatrix{op.getElement(),
                            typeOf(op.getScales()[i]).getElementType(),
-                           !op.getZeros().empty(),
+                           op.getZeros().empty()
+                               ? Type()
+                               : typeOf(op.getZeros()[i]).getElementType(),
                            rows,
                            columns,
                            group[1],

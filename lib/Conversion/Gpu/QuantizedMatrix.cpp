@@ -154,7 +154,9 @@ KernelEmitter::Values tp::loadNumbers(KernelEmitter &e,
                         e.toInt64(e.div(e.least(position, matrix.columns - 1),
                                         matrix.groupColumns)));
         scale = loadScale(e, addresses.scales, group, matrix.scale);
-        if (matrix.hasZeros)
+        if (matrix.zero && matrix.zero.isF32())
+          zero = e.load(e.f32, e.offset(addresses.zeros, e.mul(group, 4)), 4);
+        else if (matrix.zero)
           zero = arith::SIToFPOp::create(
               e.builder, e.loc, e.f32,
               e.load(e.i8, e.offset(addresses.zeros, group), 1));

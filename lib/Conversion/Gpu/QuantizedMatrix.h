@@ -20,7 +20,7 @@ namespace tp {
 struct QuantizedMatrix {
   mlir::Type element; ///< i4, i8, f8E4M3FN, f8E5M2 or f4E2M1FN
   mlir::Type scale;   ///< f32, bf16, f16 or, for powers of two, i8
-  bool hasZeros;
+  mlir::Type zero;    ///< i8 or f32; null: there are no zero points
   int64_t rows, columns;
   /// Rows and columns that share a scale; 0: all.
   int64_t groupRows, groupColumns;

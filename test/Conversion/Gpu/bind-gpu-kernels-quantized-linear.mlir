@@ -9,7 +9,7 @@
 // CHECK: nn.quantized_linear {{.*}}tp.kernel = @quantized_gemm_0
 // CHECK: llvm.func @quantized_gemm_0(i64, !llvm.ptr, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64)
 // CHECK-SAME: tp.block = array<i64: 128, 1, 1>
-// CHECK-SAME: tp.device_entry = {entry = "quantized_linear_1", shape = {activation = 0 : i64, biasType = 1 : i64, element = 0 : i64, groupK = 128 : i64, groupN = 1 : i64, hasBias = 0 : i64, hasGroups = 0 : i64, hasResidual = 0 : i64, hasZeros = 0 : i64, k = 4096 : i64, lateScales = 1 : i64, n = 1024 : i64, parts = 1 : i64, rows = 1 : i64, scale = 1.000000e+00 : f32, scaleColumns = 32 : i64, scaleType = 2 : i64, xType = 1 : i64, yType = 1 : i64}, source = "quantized_linear"}
+// CHECK-SAME: tp.device_entry = {entry = "quantized_linear_1", shape = {activation = 0 : i64, biasType = 1 : i64, element = 0 : i64, groupK = 128 : i64, groupN = 1 : i64, hasBias = 0 : i64, hasFloatZeros = 0 : i64, hasGroups = 0 : i64, hasResidual = 0 : i64, hasZeros = 0 : i64, k = 4096 : i64, lateScales = 1 : i64, n = 1024 : i64, parts = 1 : i64, rows = 1 : i64, scale = 1.000000e+00 : f32, scaleColumns = 32 : i64, scaleType = 2 : i64, xType = 1 : i64, yType = 1 : i64}, source = "quantized_linear"}
 // CHECK-SAME: tp.grid = array<i64: 256, 1, 1>
 // CHECK-NOT: llvm.func
 func.func @one(%x: tensor<1x4096xbf16>, %w: tensor<1024x2048xi8>, %v: tensor<1024x2048xi8>, %s: tensor<1024x32xf16>) -> (tensor<1x1024xbf16>, tensor<1x1024xbf16>) {

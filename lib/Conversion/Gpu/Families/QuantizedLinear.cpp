@@ -150,8 +150,12 @@ FailureOr<FamilyChoice> tp::chooseQuantizedLinear(Operation *operation) {
                           "has room for, got ")
            << input << " and " << result;
   bool isWide = input.getElementType().isF32();
-  // Groups that tensor cores add up before they are scaled.
-  bool hasLateScales = !op.getGroups() && op.getGroup()[1] % sliceColumns == 0;
+  // Groups that tensor cores add up before they are scaled: 16 bits hold what
+  // an integer is from another.
+  bool hasFloatZeros =
+      op.getZeros() && typeOf(op.getZeros()).getElementType().isF32();
+  bool hasLateScales =
+      !op.getGroups() && !hasFloatZeros && op.getGroup()[1] % sliceColumns == 0;
   bool isRounded = !isWide && !result.getElementType().isF32();
   bool hasTiles = rows > mostRows && (isRounded || hasLateScales);
   int64_t numParts = !isWide ? 1 : result.getElementType().isF32() ? 3 : 2;
@@ -168,6 +172,7 @@ FailureOr<FamilyChoice> tp::chooseQuantizedLinear(Operation *operation) {
        {"yType", getTypeNumber(result.getElementType())},
        {"biasType", getTypeNumber(bias)},
        {"hasZeros", op.getZeros() != nullptr},
+       {"hasFloatZeros", hasFloatZeros},
        {"hasGroups", op.getGroups() != nullptr},
        {"hasBias", op.getBias() != nullptr},
        {"hasResidual", epilogue->residual != nullptr},
