@@ -5,7 +5,8 @@
 //
 // For each format: one row and eight rows against a loop that reads the packed
 // bytes, eight rows against the multiplications at the rate of a dot product in
-// the first cache, and 512 rows against the same product in f32. Contestants
+// the first cache, and 512 rows against the same product in f32; W8A8 as
+// integers and as numbers, of 512 rows. Contestants
 // take turns, and the medians of ratios within a round are printed. One worker
 // is timed by its processor time, so that a machine that is shared disturbs
 // little; more are timed by the clock on the wall.
@@ -211,6 +212,57 @@ void run(const Format &format, int64_t n, int64_t k, int64_t bytes,
   std::fflush(stdout);
 }
 
+/// 512 rows of integers by weights in i8: as integers, and as numbers.
+void runIntegers(int64_t n, int64_t k, int rounds) {
+  constexpr int64_t kRows = 512;
+  Gemm ofIntegers = describe(kRows, n, k), ofF32 = ofIntegers;
+  ofIntegers.xType = TPRT_BF16;
+  GemmEngine engine({ofIntegers, ofF32});
+  std::mt19937 random(1);
+  std::vector<int8_t> values(size_t(n * k));
+  for (int8_t &value : values)
+    value = int8_t(random());
+  std::vector<float> scales(size_t(n), 0.01f), wide(size_t(n * k), 0.01f),
+      x(size_t(kRows * k)), y(size_t(kRows * n));
+  for (float &value : x)
+    value = float(int(random() % 255) - 127);
+  std::vector<uint16_t> narrow(x.size());
+  simd().narrow(TPRT_BF16, x.data(), narrow.data(), int64_t(x.size()));
+  QuantizedWeight weight;
+  weight.n = n, weight.k = k, weight.groupN = 1;
+  weight.values = values.data(), weight.scales = scales.data();
+  auto multiply = [&](bool asIntegers) {
+    weight.meetsIntegers = asIntegers;
+    return timeOf([&] {
+      kept += engine
+                  .run({0, kRows, narrow.data(), k, nullptr, nullptr, nullptr,
+                        y.data(), n},
+                       weight)
+                  .ok();
+    });
+  };
+  auto multiplyF32 = [&] {
+    return timeOf([&] {
+      kept += engine
+                  .run({1, kRows, x.data(), k, wide.data(), nullptr, nullptr,
+                        y.data(), n})
+                  .ok();
+    });
+  };
+  std::vector<double> integers, numbers, ratios;
+  for (int i = -1; i < rounds; ++i) {
+    double f32 = multiplyF32(), before = multiply(false), now = multiply(true);
+    if (i < 0)
+      continue;
+    integers.push_back(now / f32);
+    numbers.push_back(before / f32);
+    ratios.push_back(now / before);
+  }
+  std::printf("%-12s 512 rows as integers %.2f of f32's, as numbers %.2f: "
+              "%.2f of these\n",
+              "w8a8", median(integers), median(numbers), median(ratios));
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -226,6 +278,7 @@ int main(int argc, char **argv) {
   int64_t n = argument(3, 4096), k = argument(4, 4096);
   std::printf("%s, %d workers, %lld x %lld\n", simd().level, workers(),
               static_cast<long long>(n), static_cast<long long>(k));
+  runIntegers(n, k, int(std::max<int64_t>(1, argument(2, 7))));
   for (const Format &format : kFormats)
     run(format, n, k, argument(5, 512) << 20,
         int(std::max<int64_t>(1, argument(2, 7))));

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CheckQuantized.h"
 #include "ModelBuilder.h"
 #include "TiedHead.h"
 
@@ -27,6 +28,8 @@ static Value buildTable(ModelBuilder &m) {
   SmallVector<std::string> names = getTableNames(c);
   if (c.tieEmbeddings)
     names.append(getHeadNames(c));
+  if (c.quantization && c.quantization->method == ggufMethod)
+    return m.weight({{names, std::nullopt}}, {c.vocabSize, c.wordSize});
   return m.parameter(names, {c.vocabSize, c.wordSize});
 }
 

@@ -297,6 +297,10 @@ Value WeightBuilder::buildZeros(int64_t groups) {
     return tensor(
         "qzeros", groups, b.getI8Type(),
         storage("I32", scheme.bits, dim + 1, middle - scheme.zeroStep, counts));
+  // Groups with a minimum have zero points of any value.
+  if (typeOf("weight_zero_point", "") == "F32")
+    return tensor("weight_zero_point", groups, b.getF32Type(),
+                  storage("F32", 0, 0, 0, counts), hasRows);
   if (scheme.format == Format::Packed)
     return tensor("weight_zero_point", groups, b.getI8Type(),
                   storage("I32", scheme.bits, dim, middle, counts), hasRows);

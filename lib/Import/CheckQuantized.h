@@ -26,6 +26,15 @@ mlir::FailureOr<llvm::SmallVector<std::string>>
 getUnreadQuantized(mlir::Location loc, const ModelConfig &config,
                    const Checkpoint &checkpoint, const ImportOptions &options);
 
+/// The method whose files say what is quantised, and how, the table of tokens
+/// included.
+inline constexpr llvm::StringLiteral ggufMethod = "gguf";
+
+/// Finds out from the tensors of a GGUF file which layers are quantised, and
+/// how. Fails after emitting an error where there is no such file.
+llvm::LogicalResult settleGguf(mlir::Location loc, ModelConfig &config,
+                               const Checkpoint &checkpoint);
+
 } // namespace tp
 
 #endif // TP_LIB_IMPORT_CHECKQUANTIZED_H

@@ -8,6 +8,7 @@
 #include "tp/Import/Checkpoint.h"
 #include "JsonFile.h"
 
+#include "tprt/gguf.h"
 #include "tprt/safetensors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -60,6 +61,16 @@ llvm::Error CheckpointFile::read(uint64_t offset,
   return llvm::Error::success();
 }
 
+/// Returns a function that reads bytes of the file for the runtime's parsers.
+static tprt::ReadBytes getReader(const CheckpointFile &file) {
+  return [&](int64_t offset, char *to, int64_t bytes) -> tprt::Status {
+    if (llvm::Error error = file.read(uint64_t(offset), {to, size_t(bytes)}))
+      return tprt::userError(file.getPath().str(), ": ",
+                             llvm::toString(std::move(error)));
+    return {};
+  };
+}
+
 /// Reads no more of the file than its header. Returns what is wrong with it, or
 /// an empty string.
 static std::string readFile(StringRef path,
@@ -68,14 +79,7 @@ static std::string readFile(StringRef path,
   if (!file)
     return (path + ": " + llvm::toString(file.takeError())).str();
   auto places = tprt::readSafetensorsHeader(
-      path.str(), int64_t(file->getSize()),
-      [&](int64_t offset, char *to, int64_t bytes) -> tprt::Status {
-        if (llvm::Error error =
-                file->read(uint64_t(offset), {to, size_t(bytes)}))
-          return tprt::userError(path.str(), ": ",
-                                 llvm::toString(std::move(error)));
-        return {};
-      });
+      path.str(), int64_t(file->getSize()), getReader(*file));
   if (!places)
     return places.status().message();
   std::string name = llvm::sys::path::filename(file->getPath()).str();
@@ -83,6 +87,27 @@ static std::string readFile(StringRef path,
     tensors[tensor] = {tprt::kFileTypes[int(place.type)].name,
                        llvm::to_vector(place.shape), uint64_t(place.offset),
                        uint64_t(place.offset + place.bytes), name};
+  return "";
+}
+
+/// Likewise, of a GGUF file. Its tensors have no bytes of their own: they are
+/// computed when they are read.
+static std::string readBlocks(StringRef path,
+                              llvm::StringMap<CheckpointTensor> &tensors) {
+  llvm::Expected<CheckpointFile> file = CheckpointFile::open(path.str());
+  if (!file)
+    return (path + ": " + llvm::toString(file.takeError())).str();
+  auto header =
+      tprt::readGguf(path.str(), int64_t(file->getSize()), getReader(*file));
+  if (!header)
+    return header.status().message();
+  auto parts = tprt::mapGguf(path.str(), *header);
+  if (!parts)
+    return parts.status().message();
+  std::string name = llvm::sys::path::filename(path).str();
+  for (const auto &[tensor, part] : *parts)
+    tensors[tensor] = {tprt::kFileTypes[int(part.place.type)].name,
+                       llvm::to_vector(part.place.shape), 0, 0, name};
   return "";
 }
 
@@ -225,12 +250,19 @@ FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
                                        StringRef directory) {
   Checkpoint checkpoint;
   checkpoint.directory = directory.str();
-  SmallString<128> single(directory), index(directory);
+  SmallString<128> single(directory), index(directory), blocks(directory);
   llvm::sys::path::append(single, "model.safetensors");
   llvm::sys::path::append(index, "model.safetensors.index.json");
+  llvm::sys::path::append(blocks, StringRef(tprt::kGgufFile));
   bool isSingle = llvm::sys::fs::exists(single);
-  if (!isSingle && !llvm::sys::fs::exists(index))
+  if (!isSingle && !llvm::sys::fs::exists(index)) {
+    checkpoint.weights = llvm::sys::fs::exists(blocks);
+    if (!checkpoint.weights)
+      return checkpoint;
+    if (std::string why = readBlocks(blocks, checkpoint.tensors); !why.empty())
+      return emitError(UnknownLoc::get(context)) << why;
     return checkpoint;
+  }
   checkpoint.weights = true;
   if (!isSingle) {
     if (failed(checkpoint.readIndex(context, index)))

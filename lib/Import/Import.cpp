@@ -257,6 +257,9 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
       openCheckpoint(context, directory, *excluded);
   if (failed(checkpoint))
     return nullptr;
+  if (config->quantization && config->quantization->method == ggufMethod &&
+      failed(settleGguf(UnknownLoc::get(context), *config, *checkpoint)))
+    return nullptr;
   if (!options.quantize.empty() &&
       failed(
           quantizeWhileRead(context, *config, *checkpoint, options.quantize)))

@@ -276,9 +276,15 @@ Value ModelBuilder::embedding(StringRef path, Value ids, Value table,
                               std::optional<int64_t> paddingRow) {
   SmallVector<int64_t> shape(shapeOf(ids));
   shape.push_back(shapeOf(table).back());
-  return nn::EmbeddingOp::create(
-      builder, at(path), type(shape), ids, table, /*offset=*/Value(),
+  Type element = cast<RankedTensorType>(table.getType()).getElementType();
+  Value rows = nn::EmbeddingOp::create(
+      builder, at(path), RankedTensorType::get(shape, element), ids, table,
+      /*offset=*/Value(),
       paddingRow ? builder.getI64IntegerAttr(*paddingRow) : IntegerAttr());
+  // A quantised table gives f32.
+  if (rows.getType() == type(shape))
+    return rows;
+  return arith::TruncFOp::create(builder, at(path), type(shape), rows);
 }
 
 Value ModelBuilder::activation(StringRef path, Value x, Activation activation) {

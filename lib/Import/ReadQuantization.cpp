@@ -22,7 +22,7 @@ static constexpr int64_t maxGroup = 1 << 20;
 
 static constexpr llvm::StringLiteral supported =
     "expected \"compressed-tensors\", \"fp8\", \"fbgemm_fp8\", \"modelopt\", "
-    "\"gptq\", \"awq\" or \"mxfp4\"";
+    "\"gptq\", \"awq\", \"gguf\" or \"mxfp4\"";
 
 void readModuleNames(ObjectReader &from, StringRef key,
                      ModuleNames::Style style, ModuleNames &names) {
@@ -565,6 +565,8 @@ void readQuantization(ObjectReader &reader, ModelConfig &config) {
     parts.readGptq();
   else if (made.method == "awq")
     parts.readAwq();
+  else if (made.method == "gguf")
+    made.takesHead = true;
   else if (made.method == "mxfp4" && config.layout.expertsAlternate)
     parts.readMxfp4();
   else if (made.method == "mxfp4")

@@ -101,6 +101,14 @@ LogicalResult StoreQuantizedPass::storeScales(nn::DequantizeOp op) {
   return success();
 }
 
+/// Whether both have zero points of one type, or neither has.
+static bool haveZerosAlike(nn::DequantizeOp a, nn::DequantizeOp b) {
+  if (!a.getZeros() || !b.getZeros())
+    return !a.getZeros() == !b.getZeros();
+  return typeOf(a.getZeros()).getElementType() ==
+         typeOf(b.getZeros()).getElementType();
+}
+
 /// Whether one call can compute with these matrices: of one kind, but for their
 /// groups.
 static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
@@ -109,8 +117,7 @@ static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
     return false;
   return llvm::all_of(matrices,
                       [&](nn::DequantizeOp op) {
-                        return !op.getGroups() &&
-                               !op.getZeros() == !gate.getZeros() &&
+                        return !op.getGroups() && haveZerosAlike(op, gate) &&
                                typeOf(op.getValues()).getElementType() ==
                                    typeOf(gate.getValues()).getElementType() &&
                                op.getGroup()[0] == 1 &&
@@ -205,6 +212,13 @@ LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
                              typeOf(op.getScales()).getShape().back()));
   Type element = typeOf(op.getValues()).getElementType();
   for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    if (auto embedding = dyn_cast<nn::EmbeddingOp>(user)) {
+      OpBuilder builder(embedding);
+      embedding.getResult().replaceAllUsesWith(
+          nn::lookUp(builder, embedding, op, *bytes));
+      embedding.erase();
+      continue;
+    }
     auto linear = dyn_cast<nn::LinearOp>(user);
     if (!linear || linear.getWeight() != op.getResult() ||
         linear.getInput() == op.getResult())
@@ -223,7 +237,7 @@ LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
   }
   if (!op->use_empty()) {
     op.emitWarning("unpacks all of the weight in each step: expected nothing "
-                   "but linear layers to read it")
+                   "but linear layers and look-ups to read it")
             .attachNote(op->user_begin()->getLoc())
         << "it is read here";
     OpBuilder builder(op);

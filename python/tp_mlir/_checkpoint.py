@@ -21,7 +21,8 @@ _BEGINNINGS = {
         "is what Git LFS leaves in place of a file: run `git lfs pull` in its directory",
     b"PK\x03\x04": "is in PyTorch's own format" + _PICKLE,
     b"\x80\x02": "is a pickle" + _PICKLE,
-    b"GGUF": "is a GGUF file: expected the safetensors that it was made from",
+    b"GGUF": "is a GGUF file: `tp-gguf FILE -o DIR` makes a checkpoint directory of it, without a "
+             "copy of the weights",
     b"<!DOCTYPE": _PAGE,
     b"<html": _PAGE,
 }

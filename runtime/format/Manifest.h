@@ -233,6 +233,8 @@ struct QuantizedGemm {
   ScaleType scaleType;
   int64_t groupN, groupK; ///< outputs, and inputs, that share a scale; 0: all
   int64_t groups;         ///< of inputs
+  bool hasFloatZeros = false; ///< Zero points, if there are any, are of f32.
+  bool hasIntegers = false;   ///< Inputs are integers from -127 to 127.
 };
 
 /// The places of the program that a kernel or a call of a library computes, for

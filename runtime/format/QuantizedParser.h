@@ -71,6 +71,10 @@ inline QuantizedGemm parseQuantized(const Cursor &cursor) {
   q.groupN = group[0].integer(0, kMaxSize);
   q.groupK = group[1].integer(0, kMaxSize);
   q.groups = cursor["groups"].size();
+  if (cursor.has("zeros"))
+    q.hasFloatZeros = cursor["zeros"].word({"i8", "f32"}) == 1;
+  if (cursor.has("integers"))
+    q.hasIntegers = cursor["integers"].boolean();
   cursor.end();
   return q;
 }

@@ -82,8 +82,12 @@ Status ExpertsEngine::multiply(int64_t id, const ExpertsCall &call,
   weight.values = at(values[matrix], weight.n * weight.rowBytes());
   weight.scales =
       at(call.quantized[matrix].scales, scales * scaleBytes(q.scaleType));
-  weight.zeros = reinterpret_cast<const int8_t *>(
-      at(call.quantized[matrix].zeros, scales));
+  const char *zeros =
+      at(call.quantized[matrix].zeros, scales * (q.hasFloatZeros ? 4 : 1));
+  if (q.hasFloatZeros)
+    weight.floatZeros = reinterpret_cast<const float *>(zeros);
+  else
+    weight.zeros = reinterpret_cast<const int8_t *>(zeros);
   return gemm.run(product, weight);
 }
 

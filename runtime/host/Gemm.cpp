@@ -14,7 +14,8 @@
 // block of columns at a time, and x [k, m] is transposed where it is copied.
 // A quantised weight is never widened as a whole: few rows are multiplied as it
 // is decoded, and for more a worker dequantises the block that it multiplies,
-// beside x in bf16 to two bf16 numbers for each of the block.
+// beside x in bf16 to two bf16 numbers for each of the block. Where x is of
+// integers, and weights are bytes, bytes are multiplied by bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 
 using namespace tprt;
@@ -77,7 +79,21 @@ int64_t ownCache() {
 }
 
 memory::data_type dnnlType(tprt_type type) {
-  return type == TPRT_BF16 ? memory::data_type::bf16 : memory::data_type::f32;
+  return type == TPRT_BF16 ? memory::data_type::bf16
+         : type == TPRT_I8 ? memory::data_type::s8
+                           : memory::data_type::f32;
+}
+
+/// Whether the product of integers is taken as one, which is exact: sums of
+/// products of magnitudes up to 128 and 127 fit in 32 bits.
+bool isOfIntegers(const Call &call) {
+  constexpr int64_t kLongest = (int64_t(1) << 31) / (128 * 127) - 1;
+  static const bool isFast =
+      multipliesBytes(unsigned(dnnl::get_effective_cpu_isa()));
+  const QuantizedWeight *w = call.quantized;
+  return w && w->meetsIntegers && w->type == QuantizedType::I8 &&
+         w->hasRowScales() && isFast && call.rows > kFewRows &&
+         w->k <= kLongest && call.gemm.xType == TPRT_BF16;
 }
 
 /// Whether oneDNN's sgemm brings operands to panels for a product [m, n]:
@@ -107,6 +123,7 @@ struct GemmEngine::Impl {
   Status execute(WorkerContext &context, Product &product, const void *src,
                  const void *weights, void *dst);
   Status bring(Rows &rows, const Call &call);
+  Status bringIntegers(Rows &rows, const Call &call);
   Status arrange(Rows &rows, const Call &call);
   Status pack(Rows &rows);
   Expected<Call> check(const tprt_gemm_call &call);
@@ -120,6 +137,9 @@ struct GemmEngine::Impl {
                                   const void *w);
   Status runSplit(WorkerContext &context, const Rows &rows, const Call &call,
                   int64_t column, int64_t n, float *products, int64_t stride);
+  Status runIntegers(WorkerContext &context, const Rows &rows, const Call &call,
+                     int64_t column, int64_t n, float *products,
+                     int64_t stride);
   Status runBlocks(Rows rows, std::vector<Call> &calls);
   Status runBlock(WorkerContext &context, const Rows &rows, const Call &call,
                   int64_t column, int64_t n);
@@ -173,7 +193,9 @@ describeInnerProduct(const dnnl::engine &engine, const InnerProduct &sizes,
                      const memory::desc &weights) {
   memory::desc src({sizes.m, sizes.k}, dnnlType(sizes.type),
                    memory::format_tag::ab);
-  memory::desc dst({sizes.m, sizes.n}, memory::data_type::f32,
+  memory::desc dst({sizes.m, sizes.n},
+                   sizes.type == TPRT_I8 ? memory::data_type::s32
+                                         : memory::data_type::f32,
                    memory::format_tag::ab);
   return {{dnnl::prop_kind::forward_inference, src, weights, dst},
           ownScratchpad(),
@@ -243,6 +265,8 @@ Status GemmEngine::Impl::bring(Rows &rows, const Call &call) {
   bool isFlipped = gemm.xTransposed;
   if (rows.isFew && call.quantized)
     return arrange(rows, call);
+  if (rows.compute == TPRT_I8)
+    return bringIntegers(rows, call);
   rows.stride = rows.isFew && rows.count > 1 ? spread(k) : k;
   rows.x = at(call.x, rows.first * (isFlipped ? 1 : call.x_stride), gemm.xType);
   if (!isFlipped && gemm.xType == rows.compute && call.x_stride == rows.stride)
@@ -277,6 +301,38 @@ Status GemmEngine::Impl::bring(Rows &rows, const Call &call) {
     }
   });
   rows.x = brought;
+  return {};
+}
+
+/// Rows of x, which are integers, as bytes, and their sums.
+Status GemmEngine::Impl::bringIntegers(Rows &rows, const Call &call) {
+  const Gemm &gemm = call.gemm;
+  int64_t k = gemm.k, bytes = alignUp(rows.count * k, 64);
+  rows.stride = k;
+  TPRT_ASSIGN(auto brought, xScratch.get(bytes + rows.count * 4));
+  auto *sums =
+      reinterpret_cast<int32_t *>(static_cast<char *>(brought) + bytes);
+  context(workers() - 1);
+  for (const auto &one : contexts)
+    TPRT_TRY(one->result.get(k * 4).status());
+  parallelFor(rows.count, 16, [&](int64_t begin, int64_t end, int64_t worker) {
+    auto *wide = reinterpret_cast<float *>(
+        contexts[size_t(worker)]->result.buffer.data());
+    for (int64_t r = begin; r < end; ++r) {
+      simd().widen(gemm.xType,
+                   at(call.x, (rows.first + r) * call.x_stride, gemm.xType),
+                   wide, k);
+      auto *to = static_cast<int8_t *>(brought) + r * k;
+      sums[r] = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        // A NaN, or what was made of an infinity, is in the row's scale too.
+        to[p] = std::fabs(wide[p]) <= 127 ? int8_t(wide[p]) : int8_t(0);
+        sums[r] += to[p];
+      }
+    }
+  });
+  rows.x = brought;
+  rows.sums = sums;
   return {};
 }
 
@@ -360,6 +416,37 @@ Status GemmEngine::Impl::runSplit(WorkerContext &context, const Rows &rows,
   return {};
 }
 
+/// A block of bytes beside x in bytes. The sums are exact; each is rounded
+/// once, and once more when it is scaled.
+Status GemmEngine::Impl::runIntegers(WorkerContext &context, const Rows &rows,
+                                     const Call &call, int64_t column,
+                                     int64_t n, float *products,
+                                     int64_t stride) {
+  const QuantizedWeight &w = *call.quantized;
+  int64_t count = rows.count;
+  Product &product = innerProduct(
+      context, {rows.compute, n, count, rows.k, true}, rows.layout);
+  TPRT_ASSIGN(auto made, context.transposed.get(n * count * 4));
+  TPRT_ASSIGN(auto groups, context.weights.get(2 * n * 4));
+  auto *scales = static_cast<float *>(groups), *zeros = scales + n;
+  quantizedLoops().rowGroups(w, column, n, scales, zeros);
+  TPRT_TRY(execute(context, product,
+                   static_cast<const char *>(w.values) + column * w.rowBytes(),
+                   rows.packed, made));
+  auto *sums = static_cast<int32_t *>(made);
+  auto *scaled = static_cast<float *>(made);
+  for (int64_t j = 0; j < n; ++j) {
+    auto zero = int64_t(zeros[j]);
+    int32_t *line = sums + j * count;
+    for (int64_t r = 0; r < count; ++r) {
+      float value = float(line[r] - zero * rows.sums[r]) * scales[j];
+      std::memcpy(line + r, &value, sizeof value);
+    }
+  }
+  simd().transpose(TPRT_F32, scaled, count, n, count, products, stride);
+  return {};
+}
+
 /// A block of weights, by one worker.
 Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
                                   const Call &call, int64_t column, int64_t n) {
@@ -371,20 +458,21 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
   if (!call.quantized)
     w = at(call.w, isFlipped ? column : column * k, wType);
   OneWorker alone;
+  bool isOfBytes = rows.compute == TPRT_I8;
   bool isSplit = call.quantized && rows.compute == TPRT_BF16;
   Product *product = nullptr;
   InnerProduct sizes{rows.compute, count, n, k, false};
-  if (rows.packed && !isSplit)
+  if (rows.packed && !isSplit && !isOfBytes)
     product =
         &innerProduct(context, {rows.compute, n, count, k, true}, rows.layout);
   else if (isFlipped)
     sizes.wStride = gemm.wType == rows.compute ? gemm.n : n;
-  if (!product && !rows.isFew && !isSplit)
+  if (!product && !rows.isFew && !isSplit && !isOfBytes)
     product = &innerProduct(context, sizes, {});
   bool isPanels = product && !rows.packed &&
                   (isFlipped || panelHeight(product->weights.get_desc()));
 
-  if (call.quantized && !rows.isFew && !isSplit) {
+  if (call.quantized && !rows.isFew && !isSplit && !isOfBytes) {
     Scratch &wide = isPanels ? context.transposed : context.weights;
     TPRT_ASSIGN(w, dequantize(wide, *call.quantized, column, n));
   }
@@ -397,7 +485,9 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
     products = static_cast<float *>(scratch);
     stride = n;
   }
-  if (isSplit) {
+  if (isOfBytes) {
+    TPRT_TRY(runIntegers(context, rows, call, column, n, products, stride));
+  } else if (isSplit) {
     TPRT_TRY(runSplit(context, rows, call, column, n, products, stride));
   } else if (rows.isFew && call.quantized) {
     const QuantizedLoops &loops = quantizedLoops();
@@ -445,7 +535,7 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
 Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
   bool isFlipped = calls[0].gemm.wTransposed;
   bool isSecond = !rows.isFew && !isFlipped &&
-                  (rows.count < kManyRows || rows.compute == TPRT_BF16);
+                  (rows.count < kManyRows || rows.compute != TPRT_F32);
   // Beside panels, x and the result pass through the cache; without them,
   // oneDNN copies x anew for each block.
   bool hasPanels = isFlipped || productPath().hasPanels;
@@ -457,8 +547,9 @@ Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
     TPRT_TRY(pack(rows));
   int64_t blocks = 0;
   for (Call &call : calls) {
+    bool isAsItLies = rows.isFew || rows.compute == TPRT_I8;
     call.block = blockRows(call.gemm.n, rows.k,
-                           rows.isFew ? call.rowBytes() : 4 * rows.k, cache);
+                           isAsItLies ? call.rowBytes() : 4 * rows.k, cache);
     if (isFlipped)
       call.block = std::max(call.block, kFewColumns);
     blocks += call.blocks();
@@ -600,6 +691,8 @@ Status GemmEngine::Impl::run(std::vector<Call> &calls) {
   if (call.quantized && gemm.xType == TPRT_BF16 && path.multipliesBf16 &&
       call.rows > kFewRows && (path.hasTiles || call.quantized->hasRowScales()))
     rows.compute = TPRT_BF16;
+  if (isOfIntegers(call))
+    rows.compute = TPRT_I8;
   for (; rows.first < call.rows; rows.first += rows.count) {
     rows.count = std::min(call.rows - rows.first, kRowsAtOnce);
     rows.isFew =

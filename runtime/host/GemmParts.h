@@ -48,8 +48,8 @@ struct Product {
   dnnl::memory plain = {};
 };
 
-/// dst[m, n] = src[m, k] * weights[n, k], in f32 from `type`. Either operand
-/// may be a block of the weights of a GEMM.
+/// dst[m, n] = src[m, k] * weights[n, k], in f32 from `type`, in s32 from i8.
+/// Either operand may be a block of the weights of a GEMM.
 struct InnerProduct {
   tprt_type type;
   int64_t m, n, k;
@@ -76,6 +76,7 @@ struct Rows {
   bool isFew = false;           ///< our own loop multiplies them
   const void *packed = nullptr; ///< or as a second operand of this layout
   dnnl::memory::desc layout = {};
+  const int32_t *sums = nullptr; ///< of each row, if these are integers
 };
 
 /// A product of them, and the columns of a block of its weights.

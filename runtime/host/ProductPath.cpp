@@ -29,6 +29,11 @@ const ProductPath &tprt::chooseProductPath(unsigned isas, bool isAmd) {
   return *std::prev(std::end(kPaths));
 }
 
+bool tprt::multipliesBytes(unsigned isas) {
+  return (isas & dnnl_cpu_isa_avx512_core_vnni) ==
+         dnnl_cpu_isa_avx512_core_vnni;
+}
+
 const ProductPath &tprt::productPath() {
   return chooseProductPath(unsigned(dnnl::get_effective_cpu_isa()),
                            __builtin_cpu_is("amd"));

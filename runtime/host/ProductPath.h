@@ -35,6 +35,10 @@ struct ProductPath {
 /// these; the last needs none.
 const ProductPath &chooseProductPath(unsigned isas, bool isAmd);
 
+/// Whether bytes are multiplied by bytes faster than as floats, without a sum
+/// that saturates, by instruction sets like these.
+bool multipliesBytes(unsigned isas);
+
 /// That of this machine, within the limit that ONEDNN_MAX_CPU_ISA sets.
 const ProductPath &productPath();
 

@@ -35,9 +35,13 @@ int32_t HostFunctions::quantized_gemm(tprt_rank *rank, int32_t id, int64_t rows,
     weight.scales = scales;
     weight.groupN = q.groupN;
     weight.groupK = q.groupK;
-    weight.zeros = static_cast<const int8_t *>(zeros);
+    if (q.hasFloatZeros)
+      weight.floatZeros = static_cast<const float *>(zeros);
+    else
+      weight.zeros = static_cast<const int8_t *>(zeros);
     weight.groupOf = static_cast<const int32_t *>(groups);
     weight.groups = groups ? q.groups : 0;
+    weight.meetsIntegers = q.hasIntegers;
     weight.outerScale = static_cast<const float *>(outerScale);
     return host.engine<GemmEngine>(TPRT_SLOT_gemm)
         .run({id, rows, x, xStride, nullptr, bias, residual, y, yStride},

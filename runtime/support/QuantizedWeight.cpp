@@ -71,7 +71,10 @@ Status tprt::check(const QuantizedWeight &w) {
   bool hasFloats = w.type == QuantizedType::E4M3 ||
                    w.type == QuantizedType::E5M2 ||
                    w.type == QuantizedType::E2M1;
-  if (hasFloats && (w.zeros || w.zero != 0))
+  if (w.floatZeros && w.zeros)
+    return internalError("quantised weight: expected zero points in i8 or in "
+                         "f32, got both");
+  if (hasFloats && (w.zeros || w.floatZeros || w.zero != 0))
     return internalError("quantised weight: floats have no zero point");
   return {};
 }

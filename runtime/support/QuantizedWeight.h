@@ -50,6 +50,8 @@ struct QuantizedWeight {
   /// that differences are bytes. Floats have none.
   const int8_t *zeros = nullptr;
   int32_t zero = 0; ///< of all groups, where `zeros` is null
+  /// Or null; in place of `zeros`, of any value.
+  const float *floatZeros = nullptr;
 
   /// Or null; [k]: the column of scales and zeros that each column of the
   /// weight belongs to, in place of groupK and firstK.
@@ -62,8 +64,13 @@ struct QuantizedWeight {
   int64_t rowBytes() const;
   /// Columns of scales and zeros.
   int64_t columns() const;
-  /// Whether a row has one scale, and one zero point.
-  bool hasRowScales() const { return !groupOf && columns() == 1; }
+  /// The rows that it is multiplied with are of integers from -127 to 127.
+  bool meetsIntegers = false;
+
+  /// Whether a row has one scale, and one zero point, an integer.
+  bool hasRowScales() const {
+    return !groupOf && !floatZeros && columns() == 1;
+  }
   /// The row of scales and zeros that row i of the weight belongs to.
   int64_t scaleRow(int64_t i) const;
 };

@@ -87,6 +87,10 @@ void readScales(const QuantizedWeight &w, int64_t from, int64_t count,
 
 void readZeros(const QuantizedWeight &w, int64_t from, int64_t count,
                float *out) {
+  if (w.floatZeros) {
+    std::memcpy(out, w.floatZeros + from, size_t(count) * sizeof(float));
+    return;
+  }
   for (int64_t i = 0; i < count; ++i)
     out[i] = w.zeros ? float(w.zeros[from + i]) : float(w.zero);
 }
@@ -97,6 +101,12 @@ void readGroups(const QuantizedWeight &w, int64_t i, float *scales,
   int64_t columns = w.columns();
   readScales(w, w.scaleRow(i) * columns, columns, scales);
   readZeros(w, w.scaleRow(i) * columns, columns, zeros);
+}
+
+void rowGroups(const QuantizedWeight &w, int64_t row, int64_t n, float *scales,
+               float *zeros) {
+  for (int64_t j = 0; j < n; ++j)
+    readGroups(w, row + j, scales + j, zeros + j);
 }
 
 inline const char *lineOf(const QuantizedWeight &w, int64_t i) {
@@ -264,7 +274,7 @@ void withDecoder(const QuantizedWeight &w, Work work) {
     constexpr int C = chunk;
     if (w.type == QuantizedType::E4M3)
       work(E4m3Decoder<C>());
-    else if (w.zeros || w.zero != 0)
+    else if (w.zeros || w.floatZeros || w.zero != 0)
       work(Int8Decoder<C, true>());
     else
       work(Int8Decoder<C, false>());
@@ -281,9 +291,12 @@ void withDecoder(const QuantizedWeight &w, Work work) {
     if (chunk == 128)
       return work(NibbleDecoder<128>());
   auto withNibbles = [&](auto chunk) {
-    if constexpr (kTellsFloats)
+    if constexpr (kTellsFloats) {
       if (w.type == QuantizedType::E2M1)
         return work(NibbleDecoder<chunk, kTellsFloats>());
+      if (w.floatZeros)
+        return work(NibbleDecoder<chunk, false, kTellsFloats>());
+    }
     work(NibbleDecoder<chunk>());
   };
   if (chunk == 64)
@@ -496,7 +509,8 @@ namespace tprt {
 
 const QuantizedLoops &TPRT_JOIN(TPRT_SIMD_LEVEL, Quantized)() {
   static const QuantizedLoops table = {
-      order, arrangedWidth, arrange, scratchFloats, dot, dequantize, split};
+      order,     arrangedWidth, arrange,    scratchFloats,
+      rowGroups, dot,           dequantize, split};
   return table;
 }
 

@@ -26,6 +26,9 @@ struct QuantizedLoops {
   void (*arrange)(const QuantizedWeight &w, const float *x, float *out);
   /// Floats of scratch that `dot`, `dequantize` and `split` need.
   int64_t (*scratch)(const QuantizedWeight &w);
+  /// Scales and zero points of rows [row, row + n), which have one each.
+  void (*rowGroups)(const QuantizedWeight &w, int64_t row, int64_t n,
+                    float *scales, float *zeros);
   /// out[r * outStride + j] = the sum over k of x[r, k] * value(row + j, k) for
   /// j in [0, n), x being arranged. How many rows of x there are, and which
   /// rows of the weight, has no part in a result.

@@ -144,11 +144,11 @@ private:
 
 #if defined(__AVX512F__)
 
-/// Whether a decoder of 4 bits must know if they are floats.
+/// Whether a decoder of 4 bits must know if they, or zero points, are floats.
 constexpr bool kTellsFloats = false;
 
 /// 4-bit values by a table of sixteen.
-template <int C, bool IsFloat = false>
+template <int C, bool IsFloat = false, bool HasFloatZero = false>
 struct NibbleDecoder {
   static constexpr int kChunk = C, kChunkBytes = C / 2, kVectors = C / kLanes;
   static constexpr bool kIsArranged = true, kScalesSums = false;
@@ -197,12 +197,12 @@ constexpr bool kTellsFloats = true;
 
 /// 4-bit values by way of bytes. Those of e2m1 are doubled, and the scale
 /// halved.
-template <int C, bool IsFloat = false>
+template <int C, bool IsFloat = false, bool HasFloatZero = false>
 struct NibbleDecoder {
   static constexpr int kChunk = C, kChunkBytes = C / 2, kVectors = C / kLanes;
   static constexpr bool kIsArranged = true, kScalesSums = C >= kLongGroup;
   typedef uint8_t Bytes __attribute__((vector_size(C / 2)));
-  Vec scale;
+  Vec scale, floatZero;
   /// Two's complement is the unsigned value of the nibble with its highest bit
   /// flipped, less 8.
   uint8_t flip, origin, zero;
@@ -214,7 +214,12 @@ struct NibbleDecoder {
   }
   void group(float s, float z) {
     scale = splat(IsFloat ? s * 0.5f : s);
-    zero = uint8_t(int32_t(z) + origin);
+    if constexpr (HasFloatZero) {
+      floatZero = splat(z);
+      zero = origin;
+    } else {
+      zero = uint8_t(int32_t(z) + origin);
+    }
   }
   void chunk(const char *p) {
     typedef Bytes Unaligned __attribute__((aligned(1), may_alias));
@@ -226,6 +231,8 @@ struct NibbleDecoder {
   Vec get(int v) const {
     Vec values =
         bytesToFloat(reinterpret_cast<const int8_t *>(unpacked) + v * kLanes);
+    if constexpr (HasFloatZero)
+      values -= floatZero;
     return kScalesSums ? values : values * scale;
   }
   bool isNan() const { return false; }

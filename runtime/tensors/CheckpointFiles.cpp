@@ -8,7 +8,9 @@
 #include "CheckpointFiles.h"
 
 #include "../format/Cursor.h"
+#include "GgufReading.h"
 #include "tprt/foreign.h"
+#include "tprt/gguf.h"
 
 #include <filesystem>
 #include <set>
@@ -68,6 +70,12 @@ Expected<CheckpointFiles> openOne(const std::string &path) {
   return files;
 }
 
+Expected<CheckpointFiles> openBlocks(const std::string &path) {
+  CheckpointFiles files;
+  TPRT_ASSIGN(files.tensors, openGguf(path));
+  return files;
+}
+
 Expected<CheckpointFiles> openIndex(const std::filesystem::path &path) {
   std::string where = "'" + path.string() + "'";
   TPRT_ASSIGN(auto text, LoadedFile::open(path.string()));
@@ -107,7 +115,7 @@ Expected<CheckpointFiles> CheckpointFiles::open(const std::string &spec) {
                      "' is a file of a checkpoint: expected its directory, '",
                      path.parent_path().string(), "'");
   if (fs::is_regular_file(path, ignored))
-    return openOne(spec);
+    return path.extension() == ".gguf" ? openBlocks(spec) : openOne(spec);
   bool isThere = fs::is_directory(path, ignored);
   if (!isThere && looksLikeHubName(spec) &&
       !fs::is_directory(path.parent_path(), ignored))
@@ -129,6 +137,8 @@ Expected<CheckpointFiles> CheckpointFiles::open(const std::string &spec) {
     return openOne((path / "model.safetensors").string());
   if (fs::exists(path / "model.safetensors.index.json", ignored))
     return openIndex(path / "model.safetensors.index.json");
+  if (fs::exists(path / kGgufFile, ignored))
+    return openBlocks((path / kGgufFile).string());
   for (std::string_view name : kPickledWeights)
     if (fs::exists(path / name, ignored))
       return userError("weights '", spec, "': ", name,

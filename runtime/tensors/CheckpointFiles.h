@@ -42,8 +42,8 @@ struct CheckpointFiles {
   /// For people: tensors of the files that are not read. Empty: none.
   std::string note;
 
-  /// A directory with model.safetensors or model.safetensors.index.json, or a
-  /// .safetensors file.
+  /// A directory with model.safetensors, model.safetensors.index.json or
+  /// model.gguf, or a .safetensors or .gguf file.
   static Expected<CheckpointFiles> open(const std::string &spec);
   /// Adds the tensors of one more file; an error if it has one of those there.
   Status add(const std::string &path);

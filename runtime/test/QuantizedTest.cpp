@@ -12,11 +12,13 @@
 #include "TestUtil.h"
 
 #include "../host/Gemm.h"
+#include "../host/ProductPath.h"
 #include "../support/Parallel.h"
 #include "../support/SimdQuantized.h"
 
 #include <cmath>
 #include <cstring>
+#include <dnnl.hpp>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -75,6 +77,7 @@ struct RandomWeight {
   std::vector<uint8_t> packed;
   std::string scales;
   std::vector<int8_t> zeros;
+  std::vector<float> floatZeros;
   std::vector<int32_t> groupOf;
   std::vector<double> values; ///< [n, k]
 };
@@ -83,7 +86,7 @@ struct Form {
   QuantizedType type;
   ScaleType scaleType = ScaleType::F32;
   int64_t groupN = 1, groupK = 0, firstN = 0, firstK = 0;
-  bool hasZeros = false, namesGroups = false;
+  bool hasZeros = false, namesGroups = false, hasFloatZeros = false;
   float outer = 0; ///< 0: none
 };
 
@@ -136,6 +139,11 @@ void make(RandomWeight &out, const Form &form, int64_t n, int64_t k,
       out.zeros.push_back(
           int8_t(lowest + int(random() % (isNibble(form.type) ? 17 : 256))));
     w.zeros = out.zeros.data();
+  } else if (form.hasFloatZeros) {
+    std::uniform_real_distribution<float> zero(-20, 20);
+    for (int64_t i = 0; i < lines * columns; ++i)
+      out.floatZeros.push_back(zero(random));
+    w.floatZeros = out.floatZeros.data();
   } else if (form.type == QuantizedType::U4) {
     w.zero = 8;
   }
@@ -156,7 +164,9 @@ void make(RandomWeight &out, const Form &form, int64_t n, int64_t k,
                                           : (form.firstK + p) / form.groupK;
       int64_t row = form.groupN == 0 ? 0 : (form.firstN + i) / form.groupN;
       auto group = size_t(row * columns + column);
-      double zero = form.hasZeros ? out.zeros[group] : double(w.zero);
+      double zero = form.hasZeros        ? out.zeros[group]
+                    : form.hasFloatZeros ? double(out.floatZeros[group])
+                                         : double(w.zero);
       double outer = form.outer == 0 ? 1 : double(form.outer);
       out.values.push_back((decode(form.type, code) - zero) *
                            (scales[group] * outer));
@@ -212,8 +222,8 @@ void checkForm(const Form &form, int64_t n, int64_t k,
   SCOPED_TRACE(detail::join(
       nameOf(form.type), " scales ", int(form.scaleType), " n ", n, " k ", k,
       " groups ", form.groupN, " x ", form.groupK, " from ", form.firstN, ", ",
-      form.firstK, " zeros ", form.hasZeros, " named ", form.namesGroups, " x ",
-      typeName(x), " seed ", kSeed));
+      form.firstK, " zeros ", form.hasZeros, form.hasFloatZeros, " named ",
+      form.namesGroups, " x ", typeName(x), " seed ", kSeed));
   std::mt19937 random(kSeed);
   RandomWeight w;
   make(w, form, n, k, random);
@@ -276,7 +286,60 @@ TEST(Quantized, ZeroPoints) {
       form.groupK = group;
       form.hasZeros = true;
       checkForm(form, 33, 272, {1, 2, 8, 17});
+      form.hasZeros = false;
+      form.hasFloatZeros = true;
+      checkForm(form, 33, 272, {1, 4, 17});
+      checkForm(form, 32, 272, {3, 20}, TPRT_BF16);
     }
+}
+
+/// Sums of integers are exact wherever bytes are multiplied by bytes, and
+/// nearly so where they are not: at the ends of both ranges, where sums of two
+/// products do not fit in 16 bits, and longer than f32 can count.
+TEST(Quantized, Integers) {
+  bool isExact = multipliesBytes(unsigned(dnnl::get_effective_cpu_isa()));
+  for (int64_t k : {1, 63, 320, 5001})
+    for (bool hasZeros : {false, true})
+      for (bool isLargest : {false, true}) {
+        std::mt19937 random(kSeed);
+        int64_t n = 37;
+        Form form{QuantizedType::I8};
+        form.hasZeros = hasZeros;
+        RandomWeight w;
+        make(w, form, n, k, random);
+        w.weight.meetsIntegers = true;
+        if (isLargest)
+          std::fill(w.packed.begin(), w.packed.end(), uint8_t(0x80));
+        Gemm g = describe(200, n, k, TPRT_BF16, TPRT_F32);
+        GemmEngine engine({g});
+        auto *scales = reinterpret_cast<const float *>(w.scales.data());
+        for (int64_t rows : {9, 33, 130}) {
+          SCOPED_TRACE(detail::join("k ", k, " rows ", rows, " zeros ",
+                                    hasZeros, " largest ", isLargest));
+          std::vector<float> x, y(size_t(rows * n));
+          for (int64_t i = 0; i < rows * k; ++i)
+            x.push_back(isLargest ? (i / k % 2 ? 127.0f : -127.0f)
+                                  : float(int(random() % 255) - 127));
+          std::string bytes = toBytes(TPRT_BF16, x);
+          ASSERT_OK(engine.run({0, rows, bytes.data(), k, nullptr, nullptr,
+                                nullptr, y.data(), n},
+                               w.weight));
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t c = 0; c < n; ++c) {
+              int64_t sum = 0, zero = hasZeros ? w.zeros[size_t(c)] : 0;
+              for (int64_t p = 0; p < k; ++p)
+                sum += int64_t(x[size_t(r * k + p)]) *
+                       (int8_t(w.packed[size_t(c * k + p)]) - zero);
+              float expected = float(sum) * scales[c];
+              float got = y[size_t(r * n + c)];
+              if (isExact)
+                ASSERT_EQ(got, expected) << r << ", " << c;
+              else
+                ASSERT_NEAR(got, expected,
+                            1e-6 * double(k) * 32768 * scales[c]);
+            }
+        }
+      }
 }
 
 TEST(Quantized, ScalesOfEveryType) {

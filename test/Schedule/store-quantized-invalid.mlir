@@ -11,7 +11,7 @@ func.func @argument(%q: tensor<4x8xi4>, %s: tensor<4x1xf32>) -> tensor<4x8xf32> 
 func.func @other(%x: tensor<8x4xf32>) -> (tensor<4x8xf32>, tensor<8xf32>) {
   %q = tp.parameter "o.weight" storage <"F8_E4M3"> : tensor<4x8xf8E4M3FN>
   %s = tp.parameter "o.weight_scale" storage <"F32"> : tensor<1x1xf32>
-  // expected-warning @below {{unpacks all of the weight in each step: expected nothing but linear layers to read it}}
+  // expected-warning @below {{unpacks all of the weight in each step: expected nothing but linear layers and look-ups to read it}}
   %w = nn.dequantize %q, %s {group = array<i64: 0, 0>} : (tensor<4x8xf8E4M3FN>, tensor<1x1xf32>) -> tensor<4x8xf32>
   %e = tensor.empty() : tensor<8xf32>
   // expected-note @below {{it is read here}}

@@ -38,7 +38,7 @@ func.func @token(%x: tensor<8x64xbf16>, %b: tensor<32xbf16>) -> (tensor<8x32xbf1
   // CHECK: %[[E:.*]] = linalg.generic
   // CHECK: math.roundeven
   // CHECK: -> tensor<8x64xbf16>
-  // CHECK: %[[P:.*]] = nn.quantized_linear %[[E]], {{.*}} : (tensor<8x64xbf16>, tensor<32x64xi8>, tensor<32x1xf32>) -> tensor<8x32xf32>
+  // CHECK: %[[P:.*]] = nn.quantized_linear %[[E]], {{.*}}nn.integer_input{{.*}} : (tensor<8x64xbf16>, tensor<32x64xi8>, tensor<32x1xf32>) -> tensor<8x32xf32>
   // CHECK: linalg.generic {{.*}} ins(%[[P]], %{{.*}} : tensor<8x32xf32>, tensor<32xbf16>)
   // CHECK: tensor.extract %[[A]]
   %as = nn.activation_scales %x {element = i8, group = 0} : (tensor<8x64xbf16>) -> tensor<8x1xf32>
@@ -51,4 +51,25 @@ func.func @token(%x: tensor<8x64xbf16>, %b: tensor<32xbf16>) -> (tensor<8x32xbf1
   %g = nn.dequantize %gq, %gs {group = array<i64: 1, 32>} : (tensor<8x64xi8>, tensor<8x2xf32>) -> tensor<8x64xf32>
   %z = nn.linear %g, %w : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xbf16>
   return %y, %z : tensor<8x32xbf16>, tensor<8x32xbf16>
+}
+
+// A table gives the rows that ids name, and a head that is the table multiplies by
+// its bytes.
+// CHECK-LABEL: func.func @table
+// CHECK-SAME: %[[IDS:.*]]: tensor<5xi64>
+func.func @table(%ids: tensor<5xi64>, %x: tensor<5x64xf32>) -> (tensor<5x64xf32>, tensor<5x70xf32>) {
+  // CHECK: %[[Q:.*]] = tp.parameter "e.weight_packed" {{.*}} : tensor<70x32xi8>
+  %q = tp.parameter "e.weight_packed" storage <"I32", bits = 4, dim = 1, offset = 8> : tensor<70x64xi4>
+  %s = tp.parameter "e.weight_scale" storage <"F32"> : tensor<70x2xf32>
+  // CHECK: %[[Z:.*]] = tp.parameter "e.weight_zero_point"
+  %z = tp.parameter "e.weight_zero_point" storage <"F32"> : tensor<70x2xf32>
+  %w = nn.dequantize %q, %s zeros %z {group = array<i64: 1, 32>} : (tensor<70x64xi4>, tensor<70x2xf32>, tensor<70x2xf32>) -> tensor<70x64xf32>
+  // CHECK-NOT: nn.embedding
+  // CHECK: linalg.generic {{.*}} ins(%[[IDS]] : tensor<5xi64>)
+  // CHECK: tensor.extract %[[Q]]
+  // CHECK: tensor.extract %[[Z]]
+  %e = nn.embedding %ids, %w : (tensor<5xi64>, tensor<70x64xf32>) -> tensor<5x64xf32>
+  // CHECK: nn.quantized_linear %{{.*}}, %[[Q]], %{{.*}} zeros %[[Z]] {element = i4
+  %y = nn.linear %x, %w : (tensor<5x64xf32>, tensor<70x64xf32>) -> tensor<5x70xf32>
+  return %e, %y : tensor<5x64xf32>, tensor<5x70xf32>
 }

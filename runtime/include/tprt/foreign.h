@@ -36,7 +36,8 @@ inline std::string_view describeForeign(std::string_view head) {
                    "save the model "
                    "again with save_pretrained, which writes safetensors"},
       {"GGUF",
-       "is a GGUF file: expected the safetensors that it was made from"},
+       "is a GGUF file: `tp-gguf FILE -o DIR` makes a checkpoint directory of "
+       "it, without a copy of the weights"},
       {"<!DOCTYPE", "is a web page: the download did not give the file itself"},
       {"<html", "is a web page: the download did not give the file itself"},
   };

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Parts.h"
+#include "QuantizedParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -90,26 +90,34 @@ FailureOr<SmallVector<Value>> RotaryOp::decompose(OpBuilder &builder) {
 // Embedding
 //===----------------------------------------------------------------------===//
 
-FailureOr<SmallVector<Value>> EmbeddingOp::decompose(OpBuilder &builder) {
-  RankedTensorType type = typeOf(getResult());
-  Emitter emitter(builder, getLoc(), type.getElementType());
+Value tp::nn::buildLookUp(
+    OpBuilder &builder, EmbeddingOp op,
+    llvm::function_ref<Value(Scalar &, ArrayRef<Value>)> read) {
+  RankedTensorType type = typeOf(op.getResult());
+  Emitter emitter(builder, op.getLoc(), type.getElementType());
   unsigned rank = type.getRank();
   Loops rows(ArrayRef(emitter.loops(rank)).drop_back());
-  int64_t numRows = shapeOf(getTable())[0];
-  return SmallVector<Value>{emitter.map(
-      type, {{getIds(), rows}}, [&](Scalar &e, ValueRange v) -> Value {
+  int64_t numRows = shapeOf(op.getTable())[0];
+  return emitter.map(
+      type, {{op.getIds(), rows}}, [&](Scalar &e, ValueRange v) -> Value {
         Type index = e.b.getIndexType();
         Value row = arith::IndexCastOp::create(e.b, index, v[0]);
-        if (getOffset())
-          row = arith::SubIOp::create(e.b, row, getOffset());
+        if (op.getOffset())
+          row = arith::SubIOp::create(e.b, row, op.getOffset());
         // As unsigned numbers, negative rows are large.
         Value isHere = arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult,
                                              row, e.integer(numRows, index));
         Value safe = e.select(isHere, row, e.integer(0, index));
-        Value element = tensor::ExtractOp::create(
-            e.b, getTable(), ValueRange{safe, e.index(rank - 1)});
+        Value element = read(e, {safe, e.index(rank - 1)});
         Value zero = arith::ConstantOp::create(
             e.b, e.b.getFloatAttr(type.getElementType(), 0));
         return e.select(isHere, element, zero);
+      });
+}
+
+FailureOr<SmallVector<Value>> EmbeddingOp::decompose(OpBuilder &builder) {
+  return SmallVector<Value>{buildLookUp(
+      builder, *this, [&](Scalar &e, ArrayRef<Value> index) -> Value {
+        return tensor::ExtractOp::create(e.b, getTable(), index);
       })};
 }

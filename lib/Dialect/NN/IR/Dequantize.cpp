@@ -150,14 +150,18 @@ StringRef tp::nn::getQuantizedName(Type type) {
 }
 
 llvm::json::Object tp::nn::describeQuantized(Type element, Value scales,
+                                             Value zeros,
                                              ArrayRef<int64_t> group) {
   Type scale = typeOf(scales).getElementType();
   std::string name = scale.isInteger(8) ? "e8m0" : getTypeName(scale);
-  return llvm::json::Object{
+  llvm::json::Object fields{
       {"type", getQuantizedName(element)},
       {"scale_type", name.empty() ? getQuantizedName(scale).str() : name},
       {"group", llvm::json::Array(group)},
       {"groups", shapeOf(scales).back()}};
+  if (zeros && typeOf(zeros).getElementType().isF32())
+    fields["zeros"] = "f32";
+  return fields;
 }
 
 static int64_t getRows(QuantizedLinearOp op) {
@@ -170,6 +174,10 @@ QuantizedLinearOp::getLibraryDescription(const LibraryUse &use) {
   auto nameOf = [](Value value) {
     return getTypeName(typeOf(value).getElementType());
   };
+  llvm::json::Object quantized =
+      describeQuantized(getElement(), getScales(), getZeros(), getGroup());
+  if ((*this)->hasAttr(integerInputAttrName))
+    quantized["integers"] = true;
   llvm::json::Object fields{
       {"n", shapeOf(getValues())[0]},
       {"k", shapeOf(getInput()).back()},
@@ -180,7 +188,7 @@ QuantizedLinearOp::getLibraryDescription(const LibraryUse &use) {
       {"bias_type", getBias() ? nameOf(getBias()) : "f32"},
       {"activation", use.epilogue.activation},
       {"residual", use.epilogue.residual != nullptr},
-      {"quantized", describeQuantized(getElement(), getScales(), getGroup())}};
+      {"quantized", std::move(quantized)}};
   if (use.epilogue.scale != 1)
     fields["scale"] = use.epilogue.scale;
   return LibraryDescription{

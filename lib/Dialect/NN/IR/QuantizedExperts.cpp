@@ -123,7 +123,9 @@ QuantizedExpertsOp::getLibraryDescription(const LibraryUse &) {
   ArrayRef<int64_t> down = shapeOf(getValues()[2]);
   RankedTensorType input = typeOf(getInput());
   auto describe = [&](unsigned i, ArrayRef<int64_t> group) {
-    return describeQuantized(getElement(), getScales()[i], group.drop_front());
+    return describeQuantized(getElement(), getScales()[i],
+                             getZeros().empty() ? Value() : getZeros()[i],
+                             group.drop_front());
   };
   llvm::json::Object fields{{"experts", down[0]},
                             {"k", input.getShape().back()},

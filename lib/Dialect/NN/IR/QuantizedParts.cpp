@@ -264,6 +264,36 @@ static SmallVector<Value> getGroupOf(Scalar &e, ArrayRef<int64_t> groups,
   return position;
 }
 
+/// Reads the element at `index` of bytes in memory, as a number.
+static Value readElement(Scalar &e, const QuantizedTensor &tensor,
+                         ArrayRef<Value> index) {
+  SmallVector<Value> at(index);
+  if (tensor.element.getIntOrFloatBitWidth() == 4)
+    at.back() = arith::DivUIOp::create(e.b, at.back(),
+                                       e.integer(2, e.b.getIndexType()));
+  Value byte = tensor::ExtractOp::create(e.b, tensor.values, at);
+  return decode(e, byte, tensor.element, index.back());
+}
+
+/// Applies the zero point and the scale of the element at `index`.
+static Value scaleElement(Scalar &e, const QuantizedTensor &tensor,
+                          ArrayRef<Value> index, Value value) {
+  SmallVector<Value> group = getGroupOf(e, tensor.group, index);
+  if (tensor.groups)
+    group.back() = arith::IndexCastOp::create(
+        e.b, e.b.getIndexType(),
+        tensor::ExtractOp::create(e.b, tensor.groups,
+                                  ValueRange{index.back()}));
+  auto read = [&](Value from) {
+    return tensor::ExtractOp::create(e.b, from, group).getResult();
+  };
+  if (tensor.zeros)
+    value = e.sub(value, toF32(e, read(tensor.zeros)));
+  Value scale = read(tensor.scales);
+  return e.mul(value, scale.getType().isInteger(8) ? decodeE8M0(e, scale)
+                                                   : toF32(e, scale));
+}
+
 Value tp::nn::buildDequantized(Emitter &emitter,
                                const QuantizedTensor &tensor) {
   unsigned rank = tensor.shape.size();
@@ -276,31 +306,18 @@ Value tp::nn::buildDequantized(Emitter &emitter,
     SmallVector<Value> index;
     for (unsigned d = 0; d < rank; ++d)
       index.push_back(e.index(d));
-    Value value;
-    if (isStored) {
-      SmallVector<Value> at(index);
-      if (tensor.element.getIntOrFloatBitWidth() == 4)
-        at.back() = arith::DivUIOp::create(e.b, at.back(),
-                                           e.integer(2, e.b.getIndexType()));
-      Value byte = tensor::ExtractOp::create(e.b, tensor.values, at);
-      value = decode(e, byte, tensor.element, index.back());
-    } else {
-      value = toF32(e, v[0]);
-    }
-    SmallVector<Value> group = getGroupOf(e, tensor.group, index);
-    if (tensor.groups)
-      group.back() = arith::IndexCastOp::create(
-          e.b, e.b.getIndexType(),
-          tensor::ExtractOp::create(e.b, tensor.groups,
-                                    ValueRange{index.back()}));
-    auto read = [&](Value from) {
-      return tensor::ExtractOp::create(e.b, from, group).getResult();
-    };
-    if (tensor.zeros)
-      value = e.sub(value, toF32(e, read(tensor.zeros)));
-    Value scale = read(tensor.scales);
-    return e.mul(value, scale.getType().isInteger(8) ? decodeE8M0(e, scale)
-                                                     : toF32(e, scale));
+    Value value =
+        isStored ? readElement(e, tensor, index) : toF32(e, v.front());
+    return scaleElement(e, tensor, index, value);
+  });
+}
+
+Value tp::nn::lookUp(OpBuilder &builder, EmbeddingOp embedding, DequantizeOp op,
+                     Value bytes) {
+  QuantizedTensor table = getQuantized(op);
+  table.values = bytes;
+  return buildLookUp(builder, embedding, [&](Scalar &e, ArrayRef<Value> index) {
+    return scaleElement(e, table, index, readElement(e, table, index));
   });
 }
 
@@ -407,11 +424,13 @@ Value tp::nn::multiplyElements(OpBuilder &builder, LinearOp linear,
       emitter, op,
       RankedTensorType::get(shapeOf(op.getInput()), builder.getBF16Type()),
       [](Scalar &, Value value, Value) { return value; });
-  Value products = LinearOp::create(
+  auto products = LinearOp::create(
       builder, linear.getLoc(), emitter.wideType(result.getShape()), elements,
       linear.getWeight(), /*bias=*/Value());
+  if (typeOf(op.getResult()).getElementType().isInteger(8))
+    products->setAttr(integerInputAttrName, builder.getUnitAttr());
   unsigned rank = result.getRank();
-  SmallVector<Operand> operands{{products, emitter.loops(rank)}};
+  SmallVector<Operand> operands{{products.getResult(), emitter.loops(rank)}};
   if (linear.getBias())
     operands.push_back({linear.getBias(), {emitter.loops(rank).back()}});
   return emitter.map(result, operands, [&](Scalar &e, ValueRange v) {

@@ -39,6 +39,13 @@ void addGroups(ShardingRule &rule, llvm::ArrayRef<int64_t> shape,
 /// Adds an operand that is not cut.
 void addWhole(ShardingRule &rule, mlir::Value operand);
 
+/// The rows of a table that ids name, zeros for ids that are not there; `read`
+/// gives the element at an index of the table.
+mlir::Value buildLookUp(
+    mlir::OpBuilder &builder, EmbeddingOp op,
+    llvm::function_ref<mlir::Value(Scalar &, llvm::ArrayRef<mlir::Value>)>
+        read);
+
 /// Scales, zeros and groups must fit the shape.
 llvm::LogicalResult verifyQuantized(mlir::Operation *op,
                                     const QuantizedTensor &tensor);
@@ -48,6 +55,7 @@ llvm::StringRef getQuantizedName(mlir::Type type);
 
 /// A matrix as the manifest says it.
 llvm::json::Object describeQuantized(mlir::Type element, mlir::Value scales,
+                                     mlir::Value zeros,
                                      llvm::ArrayRef<int64_t> group);
 
 /// The largest number of an element type that activations are quantised to.

@@ -15,7 +15,7 @@
 def NN_Quantized : StaticShapeTensorOf<[I<4>, I8, F8E4M3FN, F8E5M2, F4E2M1FN]>;
 /// I8 are the bytes of F8E8M0FNU.
 def NN_Scales : StaticShapeTensorOf<[F32, F16, BF16, F8E8M0FNU, F8E4M3FN, I8]>;
-def NN_Zeros : StaticShapeTensorOf<[I8]>;
+def NN_Zeros : StaticShapeTensorOf<[I8, F32]>;
 def NN_Storage : StaticShapeTensorOf<[I8]>;
 
 def NN_DequantizeOp : NN_Op<"dequantize", [AttrSizedOperandSegments, NN_Integers]> {

@@ -16,6 +16,10 @@
 
 namespace tp::nn {
 
+/// Of products whose input has integers from -127 to 127 alone, which may be
+/// multiplied as such.
+inline constexpr llvm::StringLiteral integerInputAttrName = "nn.integer_input";
+
 /// Bytes of a row of `size` elements.
 int64_t getRowBytes(mlir::Type element, int64_t size);
 
@@ -29,6 +33,11 @@ bool isStoredInBytes(mlir::Type element);
 /// of type `element`, by loops.
 mlir::Value unpack(mlir::OpBuilder &builder, DequantizeOp op,
                    mlir::Value bytes);
+
+/// Replaces a look-up in the table that `op` makes of `bytes` by loops that
+/// dequantise the rows that are looked up alone.
+mlir::Value lookUp(mlir::OpBuilder &builder, EmbeddingOp embedding,
+                   DequantizeOp op, mlir::Value bytes);
 
 /// Returns whether each token, or all of them, have one scale.
 bool hasTokenScales(QuantizeOp op);
