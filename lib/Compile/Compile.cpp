@@ -207,10 +207,10 @@ LogicalResult Compilation::read() {
     return module->emitError("expected a function with a body, of which the "
                              "artifact makes an entry, got none");
   // IR of the stages before schedule may have any types.
-  bool makesCode = options.lastStage ? *options.lastStage >= Stage::Schedule
-                                     : !options.output.empty();
+  bool isScheduled =
+      !options.lastStage || *options.lastStage >= Stage::Schedule;
   for (auto function : module->getOps<func::FuncOp>())
-    if (makesCode && function.isPublic() && !function.isExternal() &&
+    if (isScheduled && function.isPublic() && !function.isExternal() &&
         failed(checkEntryTypes(function)))
       return failure();
   stageOptions = options.stages;
