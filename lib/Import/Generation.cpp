@@ -119,7 +119,7 @@ static int64_t choosePage(const ModelConfig &config,
   int64_t state = numLinear * config.linear->valueHeads *
                   config.linear->getStateSize() * int64_t(sizeof(float));
   int64_t longest = std::min(mostTokens, options.context);
-  while (page < longest && page * token < state)
+  while (2 * page <= longest && page * token < state)
     page *= 2;
   return page;
 }

@@ -71,8 +71,9 @@ FailureOr<ShardingRule> tp::getShardingRule(Operation *op) {
   if (RuleProvider provider = lookup(op))
     return expectWellFormed(op, provider.getRule(op));
   if (isa<func::CallOp>(op))
-    return op->emitOpError("has no sharding rule: run tp-import-pipeline first, "
-                           "which inlines calls");
+    return op->emitOpError(
+        "has no sharding rule: run tp-import-pipeline first, "
+        "which inlines calls");
   return op->emitOpError("has no sharding rule: write what it computes as "
                          "linalg.generic, or layers that repeat as tp.repeat; "
                          "a rule of its own implements "

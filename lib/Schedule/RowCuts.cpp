@@ -137,10 +137,11 @@ static std::optional<Cut> followCollective(CollectiveOpInterface op, Cut cut,
   if (int64_t(cut.dim) != along)
     return cut;
   // Parts of a rank's positions are parts of a block of all ranks' positions.
-  int64_t before = cast<RankedTensorType>(op->getOperand(0).getType())
-                       .getDimSize(along),
-          after = cast<RankedTensorType>(op->getResult(0).getType())
-                      .getDimSize(along);
+  int64_t
+      before =
+          cast<RankedTensorType>(op->getOperand(0).getType()).getDimSize(along),
+      after =
+          cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(along);
   int64_t most = std::max(before, after), least = std::min(before, after);
   if (most % least != 0 || (isGather ? after : before) != most)
     return std::nullopt;
@@ -173,8 +174,8 @@ static std::optional<OpParts> getCollectiveParts(CollectiveOpInterface op,
 }
 
 /// How the factor may be cut; nothing if it may not.
-static std::optional<PartForm>
-getForm(Operation *op, const ShardingRule &rule, const Cut &cut) {
+static std::optional<PartForm> getForm(Operation *op, const ShardingRule &rule,
+                                       const Cut &cut) {
   const Factor &factor = rule.factors[cut.dim];
   if (factor.readsIndex || !divide(cut, factor.grain))
     return std::nullopt;
@@ -210,8 +211,7 @@ getOperandPart(const ShardingRule &rule, const TensorFactors &tensor,
   if (carries == Carries::Otherwise || part)
     return failure();
   Cut seen = cut;
-  int64_t longer =
-      rule.factors[*prefix].size - rule.factors[cut.dim].size;
+  int64_t longer = rule.factors[*prefix].size - rule.factors[cut.dim].size;
   for (int64_t &bound : llvm::drop_begin(seen.bounds))
     bound += longer;
   return std::optional(OperandPart{multiply(seen, dim, minor), true});
@@ -221,7 +221,8 @@ std::optional<OpParts> tp::getOpParts(Operation *op, Value value,
                                       const Cut &cut) {
   if (auto collective = dyn_cast<CollectiveOpInterface>(op))
     return getCollectiveParts(collective, value, cut);
-  if (op->getNumResults() == 0 || isa<RepeatOp, JoinOp, ReshardStepOpInterface>(op))
+  if (op->getNumResults() == 0 ||
+      isa<RepeatOp, JoinOp, ReshardStepOpInterface>(op))
     return std::nullopt;
   OpParts parts;
   {
@@ -293,8 +294,8 @@ static Value buildSlice(OpBuilder &builder, Value whole, unsigned dim,
     return whole;
   offsets[dim] = builder.getIndexAttr(begin);
   sizes[dim] = builder.getIndexAttr(end - begin);
-  return tensor::ExtractSliceOp::create(builder, whole.getLoc(), whole,
-                                        offsets, sizes, strides);
+  return tensor::ExtractSliceOp::create(builder, whole.getLoc(), whole, offsets,
+                                        sizes, strides);
 }
 
 Value tp::buildPart(OpBuilder &builder, Value whole, const OperandPart &operand,
@@ -352,8 +353,8 @@ Value tp::buildWhole(OpBuilder &builder, RankedTensorType type,
     return tensor::ConcatOp::create(builder, loc, type, cut.dim, parts);
   SmallVector<Value> blocks;
   for (Value part : parts) {
-    auto [wide, groups] = getBlockType(
-        cast<RankedTensorType>(part.getType()), cut.dim, cut.blocks);
+    auto [wide, groups] = getBlockType(cast<RankedTensorType>(part.getType()),
+                                       cut.dim, cut.blocks);
     blocks.push_back(
         tensor::ExpandShapeOp::create(builder, loc, wide, part, groups));
   }

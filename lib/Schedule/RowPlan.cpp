@@ -51,8 +51,7 @@ private:
   /// The cut that a site begins with: rows are the first dimension of more
   /// than one position, and never the last one.
   std::optional<Cut> getSeed(Value side) {
-    ArrayRef<int64_t> shape =
-        cast<RankedTensorType>(side.getType()).getShape();
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(side.getType()).getShape();
     for (auto [dim, size] : llvm::enumerate(shape.drop_back(!shape.empty())))
       if (size > 1)
         return getEvenCut(dim, size, std::min<int64_t>(chunks, size));
@@ -80,7 +79,8 @@ private:
     }
     spread(trial, /*crossesProducts=*/true);
     if (trial.products == accepted.products) {
-      plan.reasons[op] = "no product can be computed in parts before or after it";
+      plan.reasons[op] =
+          "no product can be computed in parts before or after it";
       return;
     }
     accepted = std::move(trial);
@@ -137,8 +137,8 @@ private:
 
   /// Computes `op` in parts if it can be.
   void enter(Trial &trial, Operation *op, Value value, bool crossesProducts) {
-    bool isCrossed = crossesProducts ||
-                     !(isProduct(op) || isa<CollectiveOpInterface>(op));
+    bool isCrossed =
+        crossesProducts || !(isProduct(op) || isa<CollectiveOpInterface>(op));
     if (!isCrossed || trial.ops.contains(op) || op->getNumOperands() == 0)
       return;
     std::optional<OpParts> parts =

@@ -240,9 +240,9 @@ Value PartWriter::getOperand(Value value, const OperandPart &operand,
   if (plan.has(value, operand))
     return parts.at(value)[part];
   int64_t begin = operand.isPrefix ? 0 : operand.cut.bounds[part];
-  auto key = std::tuple(value.getAsOpaquePointer(), operand.cut.dim,
-                        operand.cut.blocks, begin,
-                        operand.cut.bounds[part + 1]);
+  auto key =
+      std::tuple(value.getAsOpaquePointer(), operand.cut.dim,
+                 operand.cut.blocks, begin, operand.cut.bounds[part + 1]);
   Value &made = taken[key];
   if (!made)
     made = buildPart(builder, getWhole(value), operand, part);
@@ -351,7 +351,8 @@ void PartWriter::writeLoop(RepeatOp loop, RowPlan &body) {
   for (Operation &inner : *loop.getBodyBlock())
     replaceWithWholes(&inner);
   SmallVector<Value> inits, stacked;
-  for (auto [init, argument] : llvm::zip(loop.getInits(), loop.getCarriedArgs()))
+  for (auto [init, argument] :
+       llvm::zip(loop.getInits(), loop.getCarriedArgs()))
     if (auto cut = body.values.find(argument); cut != body.values.end())
       llvm::append_range(inits, getParts(init, cut->second));
     else

@@ -508,9 +508,9 @@ void dot(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
 namespace tprt {
 
 const QuantizedLoops &TPRT_JOIN(TPRT_SIMD_LEVEL, Quantized)() {
-  static const QuantizedLoops table = {
-      order,     arrangedWidth, arrange,    scratchFloats,
-      rowGroups, dot,           dequantize, split};
+  static const QuantizedLoops table = {order,         arrangedWidth, arrange,
+                                       scratchFloats, rowGroups,     dot,
+                                       dequantize,    split};
   return table;
 }
 

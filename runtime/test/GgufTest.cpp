@@ -44,7 +44,7 @@ struct Bytes {
   }
 };
 
-constexpr uint32_t kF32 = 0, kQ4_0 = 2, kQ8_0 = 8;
+constexpr uint32_t kF32 = 0, kF16 = 1, kQ4_0 = 2, kQ8_0 = 8;
 
 /// A header of this many tensors and entries more than the architecture.
 Bytes begin(uint64_t tensors, uint64_t entries = 0) {
@@ -120,13 +120,19 @@ TEST(Gguf, RefusesCountsBeyondTheFile) {
     expectError(begin(0, count - 3), "the file ends inside of");
     Bytes text = begin(0, 1);
     text.text("k").number(kText).number(count);
-    expectError(text, "reaches past the end of the file (truncated?)");
+    expectError(text, "a text of " + std::to_string(count) +
+                          " bytes in metadata 'k' reaches past the end of "
+                          "the file (truncated?)");
     Bytes list = begin(0, 1);
     list.text("k").number(kList).number(kU32).number(count);
-    expectError(list, "items reaches past the end of the file (truncated?)");
+    expectError(list, "metadata 'k': a list of " + std::to_string(count) +
+                          " items reaches past the end of the file "
+                          "(truncated?)");
     Bytes extent = begin(1);
     extent.tensor("output_norm.weight", {count, 1 << 10}, kF32, 0);
-    expectError(end(extent, 64), "is empty or too large");
+    expectError(end(extent, 64),
+                "tensor 'output_norm.weight': dimension 0 of " +
+                    std::to_string(count) + " elements is empty or too large");
   }
 }
 
@@ -136,16 +142,30 @@ TEST(Gguf, RefusesTensorsThatDoNotLieInTheFile) {
     b.tensor("output_norm.weight", std::move(extents), type, offset);
     return end(b, 64);
   };
-  expectError(one({32}, kF32, 0), "reach past the end of the file");
+  expectError(
+      one({32}, kF32, 0),
+      "tensor 'output_norm.weight': its 128 bytes at byte 0 of the data "
+      "reach past the end of the file (truncated?)");
   expectError(one({8}, kF32, 64), "reach past the end of the file");
-  expectError(one({8}, kF32, ~uint64_t(31)), "past the end of the file");
-  expectError(one({8}, kF32, 4), "expected its data at a multiple of 32 bytes");
+  expectError(one({8}, kF32, ~uint64_t(31)),
+              "tensor 'output_norm.weight': its data begins at byte "
+              "18446744073709551584 of the data, past the end of the file "
+              "(truncated?)");
+  expectError(one({8}, kF32, 4), "tensor 'output_norm.weight': expected its "
+                                 "data at a multiple of 32 bytes, got 4");
   expectError(one({0}, kF32, 0), "is empty or too large");
   expectError(one({1, 1, 1, 1, 1}, kF32, 0), "expected 1 to 4 dimensions");
-  expectError(one({33, 1}, kQ8_0, 0), "in multiples of 32 elements, got 33");
-  expectError(one({32}, kQ8_0, 0), "expected a tensor of one dimension");
-  expectError(one({32, 1}, 16, 0), "is of type IQ2_XXS, which is not read");
-  expectError(one({32, 1}, 4711, 0), "is of type number 4711");
+  expectError(one({33, 1}, kQ8_0, 0),
+              ": expected rows of Q8_0 in multiples of 32 elements, got 33");
+  expectError(one({32}, kQ8_0, 0), ": expected a tensor of one dimension to be "
+                                   "of F32, F16 or BF16, got Q8_0");
+  expectError(one({32, 1}, 16, 0),
+              " is of type IQ2_XXS, which is not read: expected one of F32, "
+              "F16, ");
+  expectError(one({32, 1}, 16, 0),
+              "; llama-quantize makes such a file of the F16 one");
+  expectError(one({32, 1}, 4711, 0),
+              " is of type number 4711, which is not read: expected one of ");
   Bytes overlapping = begin(2);
   overlapping.tensor("output_norm.weight", {16}, kF32, 0);
   overlapping.tensor("blk.0.attn_norm.weight", {8}, kF32, 32);
@@ -159,18 +179,55 @@ TEST(Gguf, RefusesWhatHasNoPlace) {
                                 "of architecture 'llama'");
   Bytes odd = begin(1);
   odd.tensor("blk.0.attn_q.weight", {32, 3}, kQ4_0, 0);
-  expectError(end(odd, 64), "to be heads of an even size");
+  expectError(end(odd, 64),
+              ": tensor 'blk.0.attn_q.weight': expected its 3 rows to be heads "
+              "of an even size, of which metadata 'llama.attention.head_count' "
+              "gives the number, got 2");
   Bytes split = begin(0, 1);
   split.text("split.count").number(kU32).number(uint32_t(4));
-  expectError(split, "is one of 4 files of a model");
+  expectError(split, "is one of 4 files of a model: `llama-gguf-split "
+                     "--merge` makes one file of them");
   Bytes other = valid();
   other.data.replace(other.data.find("llama"), 5, "mamba");
-  expectError(other, "unsupported general.architecture 'mamba'");
+  expectError(other, ": unsupported general.architecture 'mamba'; expected "
+                     "one of llama, ");
+  expectError(other, "; the safetensors that the file was made from may be "
+                     "supported");
   Bytes twice = begin(0, 1);
   twice.text("general.architecture").number(kText).text("llama");
   expectError(twice, "metadata 'general.architecture' is there twice");
   other.data.replace(4, 4, std::string("\0\0\0\3", 4));
   expectError(other, "expected version 2 or 3 of GGUF, little-endian");
+}
+
+TEST(Gguf, RefusesWhatIsSaidTwiceOrOddly) {
+  Bytes twice = begin(2);
+  twice.tensor("output_norm.weight", {8}, kF32, 0);
+  twice.tensor("output_norm.weight", {8}, kF32, 32);
+  expectError(end(twice, 64), "tensor 'output_norm.weight' is there twice");
+  Bytes large = begin(0, 1);
+  large.text("k").number(uint32_t(10)).number(~uint64_t(0));
+  expectError(large, "metadata 'k' has the value 18446744073709551615, which "
+                     "is too large");
+  Bytes name = begin(1);
+  name.tensor("a b", {8}, kF32, 0);
+  expectError(end(name, 32), "expected the name in a tensor's entry to be 1 to "
+                             "1024 printable characters");
+  Bytes alignment = begin(0, 1);
+  alignment.text("general.alignment").number(kU32).number(uint32_t(24));
+  expectError(alignment, "expected general.alignment to be a power of two of "
+                         "at most 1048576, got 24");
+  Bytes experts = begin(1);
+  experts.tensor("blk.0.ffn_gate_exps.weight", {1, 1, 65537}, kF32, 0);
+  expectError(end(experts, 65537 * 4),
+              ": tensor 'blk.0.ffn_gate_exps.weight': expected at most 65536 "
+              "experts, got 65537");
+  Bytes norm = begin(1);
+  norm.data.replace(norm.data.find("llama"), 5, "gemma");
+  norm.tensor("output_norm.weight", {8}, kF16, 0);
+  expectError(end(norm, 32),
+              ": tensor 'output_norm.weight': expected the weight "
+              "of a norm to be of type F32, got F16");
 }
 
 TEST(Gguf, SurvivesRandomChanges) {

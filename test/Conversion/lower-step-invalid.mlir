@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-lower-step --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected tensors of static shape with elements f32, bf16, f16, i64, i32, i8 or i1, got 'tensor<8xf64>'}}
+// expected-error @below {{argument 0: expected a tensor of static shape with elements f32, bf16, f16, i64, i32, i8 or i1, got 'tensor<8xf64>'; cast inside of the program}}
 func.func @double(%x: tensor<8xf64>) -> tensor<8xf32> {
   %0 = arith.constant dense<0.0> : tensor<8xf32>
   return %0 : tensor<8xf32>

@@ -24,7 +24,7 @@ QUANTISED = [name for name in TYPES if name in _BLOCKS]
 
 
 def _text(text):
-    data = text.encode()
+    data = text.encode(errors="surrogateescape")
     return struct.pack("<Q", len(data)) + data
 
 

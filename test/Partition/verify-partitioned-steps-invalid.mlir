@@ -16,7 +16,7 @@ func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{}]>}) {
   // expected-error @+1 {{'tp.slice' op row slice: expected what is partial to stay, got [{}] to [{"tp"}], partial sum {"dp"}}}
-  %0 = tp.slice %x dim 0 over @mesh ["tp"] {from = #tp.sharding<@mesh, [{}]>, to = #tp.sharding<@mesh, [{"tp"}], partial sum {"dp"}>, ledger = #tp.ledger<0, cause = "c", annotation = "a", pass = "p">} : tensor<8xf32> -> tensor<4xf32>
+  %0 = tp.slice %x dim 0 over @mesh ["tp"] {from = #tp.sharding<@mesh, [{}]>, to = #tp.sharding<@mesh, [{"tp"}], partial sum {"dp"}>} : tensor<8xf32> -> tensor<4xf32>
   return
 }
 
@@ -26,7 +26,7 @@ func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<5xf32> {tp.global_type = tensor<10xf32>, tp.sharding = #tp.sharding<@mesh, [{"dp"}]>}) {
   // expected-error @+1 {{'tp.slice' op row slice: expected parts of 5 / 2 in dimension 0, got 3}}
-  %0 = tp.slice %x dim 0 over @mesh ["tp"] {from = #tp.sharding<@mesh, [{"dp"}]>, to = #tp.sharding<@mesh, [{"dp", "tp"}]>, ledger = #tp.ledger<0, cause = "c", annotation = "a", pass = "p">} : tensor<5xf32> -> tensor<3xf32>
+  %0 = tp.slice %x dim 0 over @mesh ["tp"] {from = #tp.sharding<@mesh, [{"dp"}]>, to = #tp.sharding<@mesh, [{"dp", "tp"}]>} : tensor<5xf32> -> tensor<3xf32>
   return
 }
 

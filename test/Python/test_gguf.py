@@ -74,7 +74,8 @@ def test_rest_of_folder(tmp_path):
             "tokenizer.ggml.eos_token_id": 2}
     path = written(tmp_path, model(), more)
     (note,) = gguf.write_folder(path, tmp_path / "folder")
-    assert "there is no vocabulary" in note
+    assert ("there is no vocabulary: a tokenizer.json of the model that the file was made from, put "
+            "beside, gives text") in note
     assert (tmp_path / "folder/chat_template.jinja").read_text() == "{{ messages }}"
     ends = json.loads((tmp_path / "folder/generation_config.json").read_text())
     assert ends == {"eos_token_id": [2, 5]}
@@ -85,12 +86,24 @@ def test_rest_of_folder(tmp_path):
 
 
 @pytest.mark.parametrize("metadata, words", (
-    ({"general.architecture": "mamba"}, "unsupported general.architecture 'mamba'; expected one of"),
-    ({"llama.ssm.size": 3}, "unsupported metadata llama.ssm.size: what it changes"),
-    ({"llama.attention.head_count": [8, 4]}, "expected int, the same for all layers, got [8, 4]"),
-    ({"llama.attention.value_length": 16}, "'llama.attention.value_length': expected 8"),
-    ({"llama.rope.scaling.type": "dynamic"}, "'llama.rope.scaling.type' 'dynamic'"),
-    ({"split.count": 3}, "is one of 3 files of a model"),
+    ({"general.architecture": "mamba"}, ": unsupported general.architecture 'mamba'; expected one of "
+     "llama, qwen2, qwen3, gemma, gemma2, gemma3, phi3, qwen2moe, qwen3moe, granite; the safetensors "
+     "that the file was made from may be supported"),
+    ({"llama.ssm.size": 3}, ": unsupported metadata llama.ssm.size: what it changes in a model of "
+     "architecture 'llama' is not known here"),
+    ({"llama.attention.head_count": [8, 4]}, ": metadata 'llama.attention.head_count': expected int, "
+     "the same for all layers, got [8, 4]"),
+    ({"llama.attention.value_length": 16}, ": unsupported metadata 'llama.attention.value_length': "
+     "expected 8, the size of keys"),
+    ({"llama.rope.scaling.type": "dynamic"}, ": unsupported metadata 'llama.rope.scaling.type' "
+     "'dynamic': expected 'none', 'linear', 'yarn' or 'longrope'"),
+    ({"llama.rope.scaling.attn_factor": 2.5}, ": unsupported metadata "
+     "'llama.rope.scaling.attn_factor' 2.5: expected 1"),
+    ({"llama.attention.causal": False}, ": unsupported metadata 'llama.attention.causal' false: "
+     "expected a model that generates text"),
+    ({"general.alignment": 0}, ": expected general.alignment to be a power of two, got 0"),
+    ({"split.count": 3}, ": is one of 3 files of a model: `llama-gguf-split --merge` makes one file "
+     "of them"),
 ))
 def test_refused(tmp_path, metadata, words):
     path = written(tmp_path, model(), metadata)
@@ -98,6 +111,40 @@ def test_refused(tmp_path, metadata, words):
         gguf.write_folder(path, tmp_path / "folder")
     assert words in str(caught.value)
     assert not (tmp_path / "folder").exists() and not (tmp_path / "folder.partial").exists()
+
+
+def refusal(tmp_path, made, changed=()):
+    path = tmp_path / "changed.gguf"
+    gguf_files.write_file(path, {key: value for key, value in made.metadata.items()
+                                 if key not in changed}, made.tensors)
+    with pytest.raises(gguf.GgufError) as caught:
+        gguf.write_folder(path, tmp_path / "folder")
+    return str(caught.value)
+
+
+def test_missing(tmp_path):
+    assert ": metadata 'llama.context_length' is missing" in refusal(
+        tmp_path, model(), {"llama.context_length"})
+    made = model()
+    del made.tensors["token_embd.weight"]
+    assert ": tensor 'token_embd.weight' is missing" in refusal(tmp_path, made)
+
+
+def test_broken_factors(tmp_path):
+    """Tensors whose numbers are read."""
+    made = model()
+    made.tensors["rope_freqs.weight"] = gguf_files.tensor(made.rng, "F16", 4)[0]
+    assert (": tensor 'rope_freqs.weight': expected at most 65536 numbers of type F32, got 4 of "
+            "type number 1") in refusal(tmp_path, made)
+    made.tensors["rope_freqs.weight"] = "F32", (4096,), b""
+    assert (": tensor 'rope_freqs.weight' reaches past the end of the file (truncated?)"
+            ) in refusal(tmp_path, made)
+
+
+def test_folder_that_is_there(tmp_path, capsys):
+    (tmp_path / "folder").mkdir()
+    assert gguf.main([str(written(tmp_path, model())), "-o", str(tmp_path / "folder")]) == 1
+    assert "folder is there already: expected a new folder" in capsys.readouterr().err
 
 
 def test_tokenizers_refused(tmp_path):
@@ -112,11 +159,16 @@ def test_tokenizers_refused(tmp_path):
 @pytest.mark.parametrize("metadata, words", (
     ({"model": "bert"}, "unsupported metadata 'tokenizer.ggml.model' 'bert': expected 'gpt2' or "
      "'llama': "),
-    ({"tokens": ["a", "a"]}, "'tokenizer.ggml.tokens': expected each token once: "),
+    ({"tokens": ["a", "a"]}, ": metadata 'tokenizer.ggml.tokens': expected each token once: a "
+     "tokenizer.json of the model that the file was made from"),
+    ({"tokens": ["\udcff", "b"]}, ": metadata 'tokenizer.ggml.tokens': expected UTF-8: a tokenizer.json "
+     "of the model that the file was made from"),
     ({"tokens": [1, 2]}, "'tokenizer.ggml.tokens': expected a list of texts"),
-    ({"token_type": [1]}, "'tokenizer.ggml.token_type': expected 2 items, got 1"),
-    ({"model": "llama", "scores": [0.5]}, "'tokenizer.ggml.scores': expected 2 items, got 1"),
-    ({"merges": ["a b c"]}, "'tokenizer.ggml.merges': expected pairs of tokens: "),
+    ({"token_type": [1]}, ": metadata 'tokenizer.ggml.token_type': expected 2 items, got 1"),
+    ({"model": "llama", "scores": [0.5]}, ": metadata 'tokenizer.ggml.scores': expected 2 items, "
+     "got 1"),
+    ({"merges": ["a b c"]}, ": metadata 'tokenizer.ggml.merges': expected pairs of tokens: a "
+     "tokenizer.json of the model that the file was made from"),
 ))
 def test_broken_vocabularies(tmp_path, metadata, words):
     whole = {"model": "gpt2", "pre": "gpt-2", "tokens": ["a", "b"], "merges": ["a b"]} | metadata
@@ -138,7 +190,8 @@ TENSOR = struct.pack("<4sIQQQ", b"GGUF", 3, 1, 0, 1) + b"t"
     (HEAD + KEY + struct.pack("<I", 13), "metadata 'k' has the unknown type 13"),
     (HEAD + KEY + struct.pack("<IIQ", 9, 9, 1), "metadata 'k': expected a list of numbers or texts, "
      "got one of type 9"),
-    (HEAD + KEY + struct.pack("<IIQ", 9, 4, 1 << 60), "a list of 1152921504606846976 items reaches"),
+    (HEAD + KEY + struct.pack("<IIQ", 9, 4, 1 << 60), ": a list of 1152921504606846976 items "
+     "reaches past the end of the file (truncated?)"),
     (TENSOR + struct.pack("<I", 9), "tensor 't': expected 1 to 4 dimensions, got 9"),
 ))
 def test_broken_headers(tmp_path, data, words):

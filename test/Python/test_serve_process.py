@@ -154,15 +154,17 @@ def test_a_client_that_does_not_read(seconds, monkeypatch):
         assert made.wait(20) == 0
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_interrupt_while_it_opens(number, code, tmp_path, capsys):
+@pytest.mark.parametrize("number, code, what", [
+    (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")])
+def test_interrupt_while_it_opens(number, code, what, tmp_path, capsys):
     def opening(folder, **options):
         with tempfile.TemporaryDirectory(dir=tmp_path):
             os.kill(os.getpid(), number)
             time.sleep(20)
 
     assert serve.main(opening, [str(MODEL)]) == code
-    assert capsys.readouterr().err == f"tp-serve: opening {MODEL}\n"
+    assert capsys.readouterr().err == (f"tp-serve: opening {MODEL}\ntp-serve: {what} while opening "
+                                       "the model; nothing was left behind\n")
     assert not list(tmp_path.iterdir()) and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 

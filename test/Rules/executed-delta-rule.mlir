@@ -5,7 +5,7 @@
 
 tp.mesh @mesh <["dp"=2, "tp"=4]>
 
-// RULE: b=2, s=5 whole, key heads=4, value heads per key head=2, key size=3 whole, value size=6 whole: [b, s, key heads, key size], [b, s, key heads, key size], [b, s, key heads*value heads per key head, value size], [b, s, key heads*value heads per key head], [b, s, key heads*value heads per key head] -> [b, s, key heads*value heads per key head, value size]
+// RULE: b=2, s=5 whole, key heads=4, value heads per key head=2, key size=3 whole, value size=6 whole: [b, s, key heads, key size], [b, s, key heads, key size], [b, s, (key heads * value heads per key head), value size], [b, s, (key heads * value heads per key head)], [b, s, (key heads * value heads per key head)] -> [b, s, (key heads * value heads per key head), value size]
 // CHECK: partition @heads: equal
 func.func @heads(%q: tensor<2x5x4x3xf32>, %k: tensor<2x5x4x3xf32>, %v: tensor<2x5x8x6xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {"tp"}, {}]>}, %g: tensor<2x5x8xf32>, %b: tensor<2x5x8xf32>) -> tensor<2x5x8x6xf32> {
   %decay = nn.silu %g : tensor<2x5x8xf32>

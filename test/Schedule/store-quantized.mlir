@@ -38,7 +38,7 @@ func.func @token(%x: tensor<8x64xbf16>, %b: tensor<32xbf16>) -> (tensor<8x32xbf1
   // CHECK: %[[E:.*]] = linalg.generic
   // CHECK: math.roundeven
   // CHECK: -> tensor<8x64xbf16>
-  // CHECK: %[[P:.*]] = nn.quantized_linear %[[E]], {{.*}}nn.integer_input{{.*}} : (tensor<8x64xbf16>, tensor<32x64xi8>, tensor<32x1xf32>) -> tensor<8x32xf32>
+  // CHECK: %[[P:.*]] = nn.quantized_linear %[[E]], {{.*}}tp.integer_input{{.*}} : (tensor<8x64xbf16>, tensor<32x64xi8>, tensor<32x1xf32>) -> tensor<8x32xf32>
   // CHECK: linalg.generic {{.*}} ins(%[[P]], %{{.*}} : tensor<8x32xf32>, tensor<32xbf16>)
   // CHECK: tensor.extract %[[A]]
   %as = nn.activation_scales %x {element = i8, group = 0} : (tensor<8x64xbf16>) -> tensor<8x1xf32>

@@ -1,10 +1,11 @@
 # Copies a checkpoint directory with one of its JSON files changed.
 #
-#   edit.py SOURCE TARGET [--weights] [--file NAME] [--set JSON] [--remove KEY]...
+#   edit.py SOURCE TARGET [--weights] [--file NAME] [--inside KEY] [--set JSON] [--remove KEY]...
 #
 # Without --weights the safetensors files stay behind: config.json alone is
 # enough to import, and a change of it need not fit the tensors. --set merges an
-# object into the file's (or replaces an array).
+# object into the file's (or replaces an array); with --inside, into the object
+# of that key.
 
 import argparse
 import json
@@ -16,6 +17,7 @@ parser.add_argument("source", type=pathlib.Path)
 parser.add_argument("target", type=pathlib.Path)
 parser.add_argument("--weights", action="store_true")
 parser.add_argument("--file", default="config.json")
+parser.add_argument("--inside")
 parser.add_argument("--set", default="{}")
 parser.add_argument("--remove", action="append", default=[])
 args = parser.parse_args()
@@ -30,7 +32,8 @@ value, change = json.loads(path.read_text()), json.loads(args.set)
 if isinstance(value, list):
     value = change
 else:
+    changed = value[args.inside] if args.inside else value
     for key in args.remove:
-        del value[key]
-    value.update(change)
+        del changed[key]
+    changed.update(change)
 path.write_text(json.dumps(value, indent=2) + "\n")

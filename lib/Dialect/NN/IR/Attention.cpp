@@ -82,7 +82,8 @@ FailureOr<ShardingRule> AttentionOp::getShardingRule() {
 /// see of all keys in those before `end` plus what the keys are more.
 std::optional<PartForm> AttentionOp::getPartForm(unsigned factor) {
   const unsigned s = 1, t = 4; // as the rule adds them
-  bool isOrdered = getCausal() && shapeOf(getKey())[1] >= shapeOf(getQuery())[1];
+  bool isOrdered =
+      getCausal() && shapeOf(getKey())[1] >= shapeOf(getQuery())[1];
   if (factor != s || !isOrdered)
     return std::nullopt;
   return PartForm{t};

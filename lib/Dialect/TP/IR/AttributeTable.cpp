@@ -148,6 +148,7 @@ constexpr Row rows[] = {
     {"tp.grid", OnFunction, is<DenseI64ArrayAttr>, "three integers"},
     {"tp.block", OnFunction, is<DenseI64ArrayAttr>, "three integers"},
     {"tp.shared_bytes", OnFunction, is<IntegerAttr>, "an integer"},
+    {"tp.integer_input", OnOperation, is<UnitAttr>, "without a value"},
     {"tp.code", OnFunction, is<FlatSymbolRefAttr>, "the symbol of a kernel"},
     {"tp.numbers", OnFunction, is<DenseI64ArrayAttr>, "a list of integers"},
     {"tp.device_entry", OnFunction, is<DictionaryAttr>, "a dictionary"},

@@ -18,7 +18,7 @@ namespace tp::nn {
 
 /// Of products whose input has integers from -127 to 127 alone, which may be
 /// multiplied as such.
-inline constexpr llvm::StringLiteral integerInputAttrName = "nn.integer_input";
+inline constexpr llvm::StringLiteral integerInputAttrName = "tp.integer_input";
 
 /// Bytes of a row of `size` elements.
 int64_t getRowBytes(mlir::Type element, int64_t size);
