@@ -129,9 +129,9 @@ TEST(Gguf, RefusesCountsBeyondTheFile) {
                           " items reaches past the end of the file "
                           "(truncated?)");
     Bytes extent = begin(1);
-    extent.tensor("output_norm.weight", {count, 1 << 10}, kF32, 0);
+    extent.tensor("output_norm.weight", {1 << 10, count}, kF32, 0);
     expectError(end(extent, 64),
-                "tensor 'output_norm.weight': dimension 0 of " +
+                "tensor 'output_norm.weight': dimension 1 of " +
                     std::to_string(count) + " elements is empty or too large");
   }
 }

@@ -60,7 +60,7 @@ constexpr StringLiteral why =
 
 TEST_F(DeviceSources, WhatIsBound) {
   EXPECT_EQ(bind("cache_write", "cache_write_2_16",
-                 {{"tokens", number(4)},
+                 {{"parts", number(1)},
                   {"cells", number(16)},
                   {"rowBytes", number(64)},
                   {"unused", number(1)}}),
@@ -79,15 +79,15 @@ TEST_F(DeviceSources, WhatIsNotThere) {
 }
 
 TEST_F(DeviceSources, NumbersThatAreMissingOrTooLarge) {
-  std::pair<StringRef, Attribute> tokens{"tokens", number(4)};
+  std::pair<StringRef, Attribute> parts{"parts", number(1)};
   std::pair<StringRef, Attribute> cells{"cells", number(16)};
-  EXPECT_EQ(bind("cache_write", "cache_write_2_16", {tokens, cells}),
+  EXPECT_EQ(bind("cache_write", "cache_write_2_16", {parts, cells}),
             (why + "it asks for shape.rowBytes, which is not bound").str());
   for (Attribute wrong : {number(int64_t(1) << 32), number(-(int64_t(1) << 32)),
                           Attribute(builder.getF32FloatAttr(1))})
     EXPECT_EQ(
         bind("cache_write", "cache_write_2_16",
-             {tokens, cells, {"rowBytes", wrong}}),
+             {parts, cells, {"rowBytes", wrong}}),
         (why + "the value of shape.rowBytes does not fit its type").str());
 }
 
