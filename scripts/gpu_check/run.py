@@ -37,7 +37,7 @@ WAVES = [
     [("fixtures, several ranks", correctness.fixtures_together, 130)],
     [("MiniLM", correctness.minilm, 45)],
     [("gradients of fixtures", training.gradients, 90)],
-    [("lost rank", correctness.lost_rank, 50)],
+    [("lost rank", correctness.lost_rank, 70)],
     [("prefill of Llama-3-8B", benchmarks.prefill, 90)],
     [("generation of Llama-3-8B", generation.speed, 90)],
     [("quantised Llama-3-8B", quantised.speed, 120)],
