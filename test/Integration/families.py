@@ -28,7 +28,7 @@ def degrees(folder, most):
     queries, keys = heads(folder)
     config = json.loads((folder / "config.json").read_text())
     config |= config.get("text_config", {})
-    most = min(most, config.get("linear_num_value_heads", most))
+    most = min(most, config.get("linear_num_value_heads", most), config.get("mamba_n_heads", most))
     return [n for n in range(1, most + 1)
             if queries % n == 0 and (keys % n == 0 or n % keys == 0)]
 
