@@ -126,8 +126,8 @@ private:
   void keepMatched(ModuleOp module);
   LogicalResult checkMatched();
   void warnOfPatterns(const PlanRule &rule);
-  /// Of what `pattern` of a rule matches, or any pattern if it is empty, the
-  /// rule before it that counts, if the rule itself never does.
+  /// Returns the earlier rule that takes all that `pattern` of a rule matches
+  /// (any of its patterns if empty); null if the rule itself counts somewhere.
   const PlanRule *findEarlier(const PlanRule &rule, StringRef pattern) const;
   /// That a built-in plan has cut nothing.
   LogicalResult refuseUncut(ModuleOp module) const;

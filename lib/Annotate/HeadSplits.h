@@ -25,8 +25,8 @@ namespace tp {
 /// Numbers of heads that share what.
 struct HeadCounts {
   int64_t queries, keys;
-  /// What messages call one of each: of linear attention value heads share
-  /// key heads.
+  /// The words for one of each in messages. In linear attention value heads
+  /// share key heads.
   llvm::StringLiteral query = "query head", key = "KV head",
                       keysTogether = "key/value heads";
   /// Query heads of each KV head.

@@ -367,9 +367,9 @@ static std::optional<DeltaHeads> getDelta(Operation *op) {
 }
 
 namespace {
-/// What heads of one kind are made with: the weights of linear layers and
-/// convolutions, and vectors that loops on the way read; and pools of what
-/// convolutions read in a step.
+/// Collects the weights that make heads of one kind (of linear layers and
+/// convolutions, and vectors that loops on the way read), and the pools that
+/// their convolutions read in a step.
 struct HeadSources {
   llvm::SmallSetVector<Operation *, 8> weights;
   SmallVector<Value, 2> pools;
@@ -474,7 +474,7 @@ LogicalResult HeadFitter::fitRecurrence(Operation *op) {
   for (Operation *weight : values.weights)
     setCut(weight, 0, numValues, valueCut);
   setCut(output, 1, numValues, valueCut);
-  // What holds rows of both is laid out by key heads.
+  // A weight that holds rows of both is laid out by key heads.
   for (Operation *weight : keys.weights)
     setCut(weight, 0, numKeys, keyCut);
   ShardingAttr attr = getWeightSharding(output);

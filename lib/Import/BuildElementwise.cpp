@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What gates and linear attention compute of each element, or row, in f32
-// whatever the model's type is.
+// Gates and linear attention compute some functions of each element, or row, in
+// f32, whatever the model's type is. These are emitted here.
 //
 //===----------------------------------------------------------------------===//
 

@@ -104,7 +104,7 @@ struct LinearBuilder {
     return parameter;
   }
 
-  /// How far each position goes, in f32, and how much of the states is left.
+  /// Emits the step size of each position, softplus(dt + bias), in f32.
   Value steps(Value x) const {
     return softplus(
         m, place, x,
@@ -144,7 +144,7 @@ struct LinearBuilder {
                    /*grain=*/linear.valueDim);
   }
 
-  /// Of the values of each key head.
+  /// Norms the values of each key head together.
   Value normGroups(Value x) const {
     std::string where = m.placeOf(at(layout.linearNorm));
     Value weight = vector(layout.linearNorm + ".weight", linear.getValueSize(),

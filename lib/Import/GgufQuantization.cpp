@@ -21,7 +21,8 @@ using namespace mlir;
 
 namespace tp {
 
-/// How the weight with these scales is stored; nothing if there is none.
+/// Returns the storage of the weight with these scales; nothing if there is no
+/// such weight.
 static std::optional<QuantizedScheme>
 readScheme(const Checkpoint &checkpoint, StringRef module,
            const CheckpointTensor &scales) {

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How the files that emit a layer read a linear layer of a checkpoint, which
-// may be rows of a fused one.
+// The files that emit a layer read linear layers of a checkpoint by these
+// functions. A linear layer may be rows of a fused one.
 //
 //===----------------------------------------------------------------------===//
 

@@ -52,6 +52,15 @@ static void readInterval(ObjectReader &reader, ModelConfig &config) {
     config.convolves[i] = (i + 1) % interval != 0;
 }
 
+/// A model all of whose layers have attention needs neither.
+static void setLinear(ModelConfig &config, const LinearConfig &linear,
+                      const ConvConfig &conv) {
+  if (!llvm::is_contained(config.convolves, true))
+    return;
+  config.linear = linear;
+  config.conv = conv;
+}
+
 static void readLinear(ObjectReader &reader, ModelConfig &config) {
   LinearConfig linear;
   ConvConfig conv;
@@ -73,10 +82,7 @@ static void readLinear(ObjectReader &reader, ModelConfig &config) {
         << linear.keyHeads << ", got " << linear.valueHeads;
     return;
   }
-  if (!llvm::is_contained(config.convolves, true))
-    return;
-  config.linear = linear;
-  config.conv = conv;
+  setLinear(config, linear, conv);
 }
 
 static void adjustQwen3Next(ObjectReader &reader, ModelConfig &config) {
@@ -120,7 +126,7 @@ static void readStateSpace(ObjectReader &reader, ModelConfig &config) {
   linear.valueDim =
       isAuto ? width / linear.valueHeads
              : reader.getInt("mamba_d_head", std::nullopt, 1, mostElements);
-  // How others compute it.
+  // The size of chunks changes no result.
   reader.ignore({"mamba_chunk_size"});
   readStepLimit(reader);
   if (reader.failed())
@@ -138,10 +144,7 @@ static void readStateSpace(ObjectReader &reader, ModelConfig &config) {
         << linear.keyHeads << ", got " << linear.valueHeads;
     return;
   }
-  if (!llvm::is_contained(config.convolves, true))
-    return;
-  config.linear = linear;
-  config.conv = conv;
+  setLinear(config, linear, conv);
 }
 
 static void adjustGraniteHybrid(ObjectReader &reader, ModelConfig &config) {

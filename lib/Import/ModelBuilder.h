@@ -306,7 +306,8 @@ private:
     GenerateOptions options;
     int64_t numRows;
     mlir::Value starts, table, rows, positions, cells;
-    /// Of convolutions: see nn.conv_places; and of states of linear attention.
+    /// Places that nn.conv_places gives, for convolutions, and for states of
+    /// linear attention.
     mlir::Value slots, sources, stateSlots, stateSources;
     /// States of each layer that is written (keys and values, or inputs of
     /// convolutions, or those and a state), with their successors, and those of
@@ -316,9 +317,9 @@ private:
       mlir::Value state, successor;
     };
     llvm::SmallVector<Cache> caches;
-    /// Of a convolution what it keeps; of linear attention what its
-    /// convolutions keep, and its states; otherwise keys, values and, where
-    /// rows have scales of their own, those of both.
+    /// The caches of the layer: a convolution's inputs; the inputs of linear
+    /// attention's convolutions, and its states; otherwise keys, values and,
+    /// where rows have scales of their own, those of both.
     llvm::SmallVector<mlir::Value, 4> layerCaches;
     /// Rows of a quantised cache have scales of their own; else the checkpoint
     /// has them.

@@ -92,8 +92,8 @@ namespace {
 enum class Carries { No, Yes, Otherwise };
 } // namespace
 
-/// How a tensor carries a factor: as the major one of a dimension, which `dim`
-/// becomes, or in a way that no cut of the tensor follows from.
+/// Returns whether a tensor carries a factor: as the major one of a dimension,
+/// which `dim` becomes, or in a way that no cut of the tensor follows from.
 static Carries findFactor(const ShardingRule &rule, const TensorFactors &tensor,
                           unsigned factor, unsigned &dim, int64_t &minor) {
   Carries result = Carries::No;
@@ -173,7 +173,8 @@ static std::optional<OpParts> getCollectiveParts(CollectiveOpInterface op,
   return parts;
 }
 
-/// How the factor may be cut; nothing if it may not.
+/// Returns the form in which parts of the factor are computed; nothing if it
+/// may not be cut.
 static std::optional<PartForm> getForm(Operation *op, const ShardingRule &rule,
                                        const Cut &cut) {
   const Factor &factor = rule.factors[cut.dim];
@@ -184,7 +185,7 @@ static std::optional<PartForm> getForm(Operation *op, const ShardingRule &rule,
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   std::optional<PartForm> form =
       ruled ? ruled.getPartForm(cut.dim) : std::nullopt;
-  // What precedes a position is in one piece.
+  // All positions before one must be in one piece.
   if (form && form->prefix && cut.blocks != 1)
     return std::nullopt;
   return form;

@@ -44,7 +44,7 @@ Cut getEvenCut(unsigned dim, int64_t size, unsigned parts);
 mlir::RankedTensorType getPartType(mlir::Value value, const Cut &cut,
                                    unsigned part);
 
-/// What an operation reads of an operand to compute one part.
+/// The part of an operand that an operation reads to compute one part.
 struct OperandPart {
   Cut cut;
   /// All from the first position to the end of the part.
@@ -61,8 +61,8 @@ struct OpParts {
   ShardingRule rule;
 };
 
-/// How `op` is computed in parts if `value`, one of its operands or results, is
-/// cut in this way. Nothing if it cannot be; emits no error.
+/// Returns the parts in which `op` is computed if `value`, one of its operands
+/// or results, is cut in this way. Nothing if it cannot be; emits no error.
 std::optional<OpParts> getOpParts(mlir::Operation *op, mlir::Value value,
                                   const Cut &cut);
 

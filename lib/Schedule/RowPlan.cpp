@@ -122,7 +122,8 @@ private:
     }
   }
 
-  /// What one iteration yields in parts the next one reads in parts.
+  /// Cuts a carried value alike where an iteration yields it and where the next
+  /// one reads it.
   void followCarried(Trial &trial, Value value) {
     Cut cut = trial.wanted.at(value);
     auto arguments = loop.getCarriedArgs();

@@ -299,7 +299,7 @@ void PartWriter::writePart(Operation *op, unsigned part) {
     types.push_back(getPartType(result, made, part));
   Operation *before = end->getPrevNode();
   SmallVector<Value> built = buildOp(builder, op, cut, operands, types);
-  // What is recorded of the whole is not true of a part.
+  // Notes of the whole are not true of a part.
   for (Operation *made = before ? before->getNextNode() : &block.front();
        made != end; made = made->getNextNode()) {
     made->removeAttr("tp.rule");
@@ -335,7 +335,7 @@ void PartWriter::writeWhole(Operation *op) {
   op->moveBefore(end);
 }
 
-/// How many values stand for a carried argument.
+/// Returns the number of values that stand for a carried argument.
 static unsigned getNumParts(const RowPlan &body, Value argument) {
   auto cut = body.values.find(argument);
   return cut == body.values.end() ? 1 : cut->second.getNumParts();
@@ -347,7 +347,7 @@ void PartWriter::eraseReplaced() {
 }
 
 void PartWriter::writeLoop(RepeatOp loop, RowPlan &body) {
-  // What the body reads from above, and what is not carried.
+  // Make whole the values that the body reads from above and does not carry.
   for (Operation &inner : *loop.getBodyBlock())
     replaceWithWholes(&inner);
   SmallVector<Value> inits, stacked;

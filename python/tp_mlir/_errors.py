@@ -72,7 +72,7 @@ def text_of(error):
     of one for temporary files, how to have these elsewhere."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
-        # Of a copy the second one is what is written.
+        # A copy writes its second file.
         is_copy = error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename2 is not None
         name = error.filename2 if is_copy else error.filename
         text = error.strerror if name is None else f"'{name}': {error.strerror}"

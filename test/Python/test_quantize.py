@@ -284,7 +284,7 @@ def test_unfit_weights(tmp_path, capsys):
             "(4, of 96 and 160 inputs): expected inputs in multiples of 128, the size of a group; "
             "--format int4-g32, int8, fp8-block, fp8-channel or mxfp4 fits all of these; "
             f"{unfit} leaves them as they are", folder, "--format", "int4-g128", "-o", out)
-    # What it advises does it.
+    # The advice works.
     assert run(folder, "--format", "int4-g128", "-o", out, *unfit.replace("'", "").split()) == 0
     assert run(folder, "--format", "int4-g32", "-o", out, "--overwrite") == 0
 

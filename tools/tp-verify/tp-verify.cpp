@@ -227,7 +227,7 @@ static bool isNarrow(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
-/// What to do where 16 bits leave much unjudged: empty if nothing.
+/// Advises where 16 bits leave much unjudged; empty elsewhere.
 static std::string advise(const CommandLine &line, mlir::ModuleOp module) {
   if (!isNarrow(module))
     return "";

@@ -236,7 +236,8 @@ struct ModelConfig {
   }
   llvm::SmallVector<bool> slides;
   std::optional<ConvConfig> conv;
-  /// Of layers that have it, beside convolutions.
+  /// The shape of linear attention, in layers that have it; its convolution is
+  /// `conv`.
   std::optional<LinearConfig> linear;
   /// The layers that have a convolution, or linear attention, instead of
   /// attention, where some do.

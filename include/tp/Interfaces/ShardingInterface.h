@@ -68,8 +68,9 @@ struct IntegerRange {
   bool isMask = false;
 };
 
-/// How one device computes an operation for the positions [begin, end) of a
-/// factor: the same operation on that part of the operands that carry it.
+/// Says that one device can compute an operation for the positions [begin, end)
+/// of a factor as the same operation on that part of the operands that carry
+/// it.
 struct PartForm {
   /// A factor, not shorter, of which position i of the other one reads those
   /// up to i plus what this one is longer, and counts them from the end: the

@@ -21,8 +21,8 @@ inline constexpr llvm::StringLiteral buffersAttrName = "tp.buffers";
 /// On functions: sizes of the two arenas in bytes.
 inline constexpr llvm::StringLiteral arenaBytesAttrName = "tp.arena_bytes";
 inline constexpr llvm::StringLiteral commBytesAttrName = "tp.comm_bytes";
-/// On collectives: the number of this part of the rows, and how many there are;
-/// of those that tp-split-rows leaves whole the reason.
+/// A collective of a part of the rows says which part it is, and of how many
+/// (tp.part); one that tp-split-rows leaves whole says why (tp.whole).
 inline constexpr llvm::StringLiteral partAttrName = "tp.part";
 inline constexpr llvm::StringLiteral wholeAttrName = "tp.whole";
 

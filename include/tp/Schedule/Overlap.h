@@ -15,12 +15,12 @@
 
 namespace tp {
 
-/// What `--overlap` chooses.
+/// The choice of `--overlap`: the work that runs beside collectives.
 struct Overlap {
   enum class Kind {
-    /// What does not need their results, where that pays.
+    /// Operations that do not need their results, where that pays.
     Auto,
-    /// Nothing: each ends before the next operation.
+    /// None: each collective ends before the next operation begins.
     Off,
     /// As Auto; and rows are computed in `chunks` parts wherever that is
     /// possible, so that the collective of one stands beside the products of
@@ -36,7 +36,7 @@ struct Overlap {
 
 /// Rows are cut in at most so many parts.
 inline constexpr unsigned mostChunks = 64;
-/// What an option takes, for its help and for errors.
+/// The values that the option takes, for its help and for errors.
 inline constexpr llvm::StringLiteral overlapSyntax =
     "auto, off or rows=C with C from 2 to 64";
 /// The choice that `text` names; nothing if it names none.

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which kernels would be the same if some of their integers were parameters,
-// and which integers those are.
+// Finds kernels that would be the same if some of their integers were
+// parameters, and those integers.
 //
 //===----------------------------------------------------------------------===//
 

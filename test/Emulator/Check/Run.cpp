@@ -62,7 +62,7 @@ public:
   void add(const void *pointer) {
     slots.push_back(reinterpret_cast<uintptr_t>(pointer));
   }
-  /// Where all are, and then `numbers`.
+  /// Returns the addresses of all arguments, and then of `numbers`.
   std::vector<void *> get(llvm::ArrayRef<int64_t> numbers) {
     std::vector<void *> pointers;
     for (uint64_t &slot : slots)

@@ -113,7 +113,7 @@ private:
   /// the same emulator: a call is made once for all kernels that it launches.
   Outcome check(const TpEmulator *emulator, StringRef kernel,
                 CheckedCalls &done, size_t &numRuns);
-  /// Of those that run the code of `kernel`, with a fault.
+  /// Checks the kernels that run the code of `kernel`, with a fault in it.
   Outcome checkBroken(const TpEmulator *emulator, StringRef kernel,
                       int32_t fault);
   /// The kernels that are to be checked and run the code of `kernel`.

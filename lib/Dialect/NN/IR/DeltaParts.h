@@ -47,11 +47,11 @@ public:
   mlir::Value zero();
   /// exp(decay[t]) * state.
   mlir::Value decayState(mlir::Value state, int64_t t);
-  /// What the state of position t has for its key, [b, g, r, e]: the sum over d
-  /// of decayed * key.
+  /// Returns what the state recalls for the key of position t, [b, g, r, e]:
+  /// the sum over d of decayed * key.
   mlir::Value recall(mlir::Value decayed, int64_t t);
-  /// What is stored with the key, [b, g, r, e]: beta * (value - recalled), or
-  /// the value where there is no beta.
+  /// Returns what is stored with the key, [b, g, r, e]: beta * (value -
+  /// recalled), or the value where there is no beta.
   mlir::Value correct(mlir::Value recalled, int64_t t);
   /// decayed + key * stored.
   mlir::Value store(mlir::Value decayed, mlir::Value stored, int64_t t);
@@ -67,7 +67,7 @@ public:
       decayAt(int64_t t), betaAt(int64_t t);
 
   Emitter &emitter;
-  /// With value heads split.
+  /// The operands, their value heads split into [key heads, heads of each].
   DeltaOperands in;
   mlir::RankedTensorType stateType, rowType;
   /// The loops b, g, r, d, e, and those of a row, and of a head.

@@ -3,8 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// With P the decayed state of a position, m what it recalls, u what is stored,
-// S the state behind it, and dS what later positions and the result say of S:
+// Let P be the decayed state of a position, m what it recalls, u what is
+// stored, S the state behind it, and dS the derivative by S of all that is
+// later. Then
 //
 //   dS += q doᵀ        dq = S do
 //   du = dSᵀ k         dbeta = du · (v - m)    dv = beta du    dm = -beta du
@@ -71,7 +72,7 @@ GatedDeltaRuleBackwardOp::getPaddingStates(unsigned, ArrayRef<PadState>) {
 }
 
 namespace {
-/// What the way back reads of each position.
+/// Values of each position that the way back reads.
 struct ForwardValues {
   SmallVector<Value> decayed, recalled, stored, states;
 };
@@ -153,7 +154,7 @@ Value BackwardSteps::goBack(const ForwardValues &forward, Value dState,
                          return e.mul(v[0], e.sub(v[1], v[2]));
                        }));
     dValue = emitter.map(rowType, {{dStored, d}, beta}, product);
-    // What is recalled counts against the value.
+    // The recalled value is subtracted from the value, hence the sign.
     Value fromRecalled = sumColumns(forward.decayed[t], {dValue, row});
     dKey =
         emitter.map(columnType, {{dKey, d}, {fromRecalled, d}},

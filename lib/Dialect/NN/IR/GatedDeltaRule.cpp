@@ -3,11 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, its derivative, and its
-// library form. The definition is the recurrence itself, written out for every
-// position; a library may group positions as it likes. Key heads are a factor,
-// and the value heads of each another, as KV heads and queries of attention
-// are.
+// This file has its verifier, its sharding rule, its definition, its derivative
+// and its library form. The definition is the recurrence itself, written out
+// for every position; a library may group positions as it likes. Key heads are
+// a factor, and the value heads of each another, as KV heads and queries of
+// attention are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ using namespace tp;
 using namespace tp::nn;
 
 //===----------------------------------------------------------------------===//
-// What all forms have in common
+// Parts of all forms
 //===----------------------------------------------------------------------===//
 
 LogicalResult tp::nn::verifyDelta(Operation *op, const DeltaOperands &in) {
@@ -206,7 +206,8 @@ GatedDeltaRuleOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
       builder, getLoc(), eachKey, eachKey, getValue().getType(),
       getDecay().getType(), getBeta() ? getBeta().getType() : Type(),
       cotangents[0], getQuery(), getKey(), getValue(), getDecay(), getBeta());
-  // What a key head is to all value heads that share it. Loops: b, s, g, r, d.
+  // A key head gets the sum over the value heads that share it. The loops are
+  // b, s, g, r, d.
   Loops d = emitter.loops(5);
   auto sum = [&](Value of) {
     return emitter.reduce(

@@ -69,12 +69,12 @@ LogicalResult tp::verifyValueName(Operation *op, unsigned index, bool isResult,
   for (unsigned other = 0; other < count; ++other) {
     StringAttr given = getGivenName(attrs, other, TPDialect::getNameAttrName());
     StringAttr second = getGivenName(attrs, other, unshiftedName);
-    // Of two that are alike the later one is at fault.
+    // The later one of two equal names is at fault.
     bool isTaken = (given == name && (isUnshifted || other < index)) ||
                    (second == name && isUnshifted && other < index);
     if (isTaken)
       return refuse(other, "which ");
-    // What it goes by where it has none.
+    // A value without a name goes by its number.
     std::string fallback = ((isResult ? "result" : "arg") + Twine(other)).str();
     bool isState = attrs && cast<DictionaryAttr>(attrs[other])
                                 .contains(TPDialect::getStateAttrName());

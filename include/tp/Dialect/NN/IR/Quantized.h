@@ -16,8 +16,8 @@
 
 namespace tp::nn {
 
-/// Of products whose input has integers from -127 to 127 alone, which may be
-/// multiplied as such.
+/// Marks a product whose input holds only integers from -127 to 127, so that
+/// bytes may be multiplied by bytes.
 inline constexpr llvm::StringLiteral integerInputAttrName = "tp.integer_input";
 
 /// Bytes of a row of `size` elements.

@@ -30,7 +30,8 @@ refuseUnknownAttribute(mlir::Operation *op, const llvm::Twine &where,
                        llvm::StringRef name,
                        llvm::ArrayRef<llvm::StringRef> known);
 
-/// What was meant: the nearest of `known`, if it is near; else empty.
+/// Returns the name of `known` that is nearest to a misspelt one; empty if none
+/// is near.
 llvm::StringRef getNearestName(llvm::StringRef name,
                                llvm::ArrayRef<llvm::StringRef> known);
 
