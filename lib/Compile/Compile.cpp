@@ -26,6 +26,7 @@
 #include "tp/Support/Bytes.h"
 #include "tp/Support/ReadModule.h"
 #include "tprt/units.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -136,6 +137,8 @@ public:
 private:
   LogicalResult read();
   LogicalResult runStage(Stage stage, StringRef number);
+  /// Adds to the ledger what is known once the program is scheduled.
+  LogicalResult addScheduled(OwningOpRef<ModuleOp> before);
   LogicalResult takeFigures(Stage stage);
   /// Whether IR or an artifact is asked for: what --explain alone reports may
   /// be more than tables can hold.
@@ -294,6 +297,34 @@ LogicalResult Compilation::runStage(Stage stage, StringRef number) {
   return takeFigures(stage);
 }
 
+LogicalResult Compilation::addScheduled(OwningOpRef<ModuleOp> before) {
+  ProfileHandle profile = stageOptions.getProfile();
+  if (failed(addSchedule(*module, *options.stages.target,
+                         options.stages.overlap, profile, *ledger)))
+    return failure();
+  llvm::StringSet<llvm::MallocAllocator> split;
+  for (const LedgerLine &line : ledger->lines)
+    if (line.overlap && line.overlap->chunks > 1)
+      split.insert(line.function);
+  if (!profile || !before || split.empty())
+    return success();
+  // The same with all rows in one part.
+  StageOptions whole = stageOptions;
+  whole.keepsRowsWhole = true;
+  PassManager manager(&context);
+  buildStage(manager, Stage::Schedule, whole);
+  if (failed(manager.run(*before)))
+    return failure();
+  auto times = getRunSeconds(*before, *profile);
+  if (failed(times))
+    return failure();
+  for (FunctionTotals &totals : ledger->functions)
+    if (auto found = times->find(totals.name);
+        found != times->end() && split.contains(totals.name))
+      totals.unsplit = found->second;
+  return success();
+}
+
 LogicalResult Compilation::writeArtifact() {
   FailureOr<Program> program = compileProgram(*module, *options.stages.target);
   if (failed(program))
@@ -319,15 +350,16 @@ LogicalResult Compilation::run() {
       return emitError(context) << "cannot make " << options.dumpDirectory
                                 << ": " << error.message();
   for (auto [number, stage] : llvm::enumerate(getStages())) {
+    OwningOpRef<ModuleOp> before;
+    if (ledger && stage == Stage::Schedule && stageOptions.getProfile())
+      before = module->clone();
     if (!isBefore(stage) && failed(runStage(stage, std::to_string(number))))
       return failure();
     bool isRead = options.firstStage == stage;
     if (isBefore(stage) && !isRead)
       continue;
-    if (failed(takeLedger(stage)) ||
-        (ledger && stage == Stage::Schedule &&
-         failed(addSchedule(*module, *options.stages.target,
-                            options.stages.overlap, *ledger))))
+    if (failed(takeLedger(stage)) || (ledger && stage == Stage::Schedule &&
+                                      failed(addScheduled(std::move(before)))))
       return failure();
     if (isExplainedAfter(stage)) {
       printLedger(*ledger, options);

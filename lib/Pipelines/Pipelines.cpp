@@ -9,6 +9,8 @@
 
 #include "tp/Pipelines/Pipelines.h"
 
+#include "ChooseRows.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
@@ -123,13 +125,20 @@ static void buildOverlap(OpPassManager &manager, const TargetTraits &traits,
       createStartCollectives({leastBytes, /*atOnce=*/isOff}));
 }
 
-static void buildSchedule(OpPassManager &manager, TargetHandle target,
-                          Overlap overlap) {
-  manager.addPass(createJoinCollectives());
-  manager.addNestedPass<func::FuncOp>(createStoreQuantized());
-  manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
-  if (overlap.kind == Overlap::Kind::Rows)
-    manager.addNestedPass<func::FuncOp>(createSplitRows({overlap.chunks}));
+ProfileHandle StageOptions::getProfile() const {
+  llvm::StringRef name = target->getProfileName();
+  if (link || name.empty())
+    return link;
+  std::optional<Profile> profile =
+      readProfile(name, [](const llvm::Twine &problem) {
+        llvm::report_fatal_error("a profile of the project: " + problem);
+      });
+  return ProfileHandle(std::move(*profile), name);
+}
+
+/// What follows once it is known which rows are computed in parts.
+static void buildKernels(OpPassManager &manager, const StageOptions &options) {
+  TargetHandle target = options.target;
   // The products of a kernel differ, so that each has a result to write.
   manager.addPass(createCSEPass());
   manager.addPass(createFormGemms({target}));
@@ -137,8 +146,24 @@ static void buildSchedule(OpPassManager &manager, TargetHandle target,
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createSplitSums());
   manager.addPass(createFormKernels());
-  buildOverlap(manager, target->getTraits(), overlap);
+  buildOverlap(manager, target->getTraits(), options.overlap);
   manager.addPass(createPlanBuffers());
+}
+
+static void buildSchedule(OpPassManager &manager, const StageOptions &options) {
+  manager.addPass(createJoinCollectives());
+  manager.addNestedPass<func::FuncOp>(createStoreQuantized());
+  manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
+  ProfileHandle profile = options.getProfile();
+  bool startsCollectives = options.target->getTraits().startsCollectives;
+  if (options.overlap.kind == Overlap::Kind::Rows && !options.keepsRowsWhole)
+    manager.addNestedPass<func::FuncOp>(
+        createSplitRows({options.overlap.chunks, profile, false}));
+  else if (options.overlap.kind == Overlap::Kind::Auto && profile &&
+           startsCollectives && !options.keepsRowsWhole)
+    manager.addPass(createChooseRows(
+        profile, [=](OpPassManager &rest) { buildKernels(rest, options); }));
+  buildKernels(manager, options);
 }
 
 void tp::buildContract(OpPassManager &manager, Stage stage,
@@ -180,7 +205,7 @@ static void buildPasses(OpPassManager &manager, Stage stage,
   case Stage::Collectives:
     return buildCollectives(manager);
   case Stage::Schedule:
-    return buildSchedule(manager, options.target, options.overlap);
+    return buildSchedule(manager, options);
   case Stage::Lower:
     return buildLowerToLLVM(manager, options.target);
   }
@@ -252,12 +277,16 @@ struct StagePipelineOptions<Stage::Schedule>
   Option<Overlap> overlap{*this, "overlap",
                           llvm::cl::desc("what runs beside collectives"),
                           llvm::cl::init(Overlap())};
+  Option<ProfileHandle> link{
+      *this, "link",
+      llvm::cl::desc("the profile of the device and its links (the target's)")};
   Option<TargetHandle> target{*this, "target",
                               llvm::cl::desc("what to make code for")};
 
   StageOptions get() const {
     StageOptions options;
     options.overlap = overlap;
+    options.link = link;
     options.target = target;
     return options;
   }

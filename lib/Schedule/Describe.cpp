@@ -13,22 +13,16 @@
 
 #include "tp/Schedule/Describe.h"
 
+#include "Work.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/CastInterfaces.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
-#include "tp/Interfaces/LibraryInterface.h"
-#include "tp/Interfaces/ShardingInterface.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/RowKernels.h"
-#include "tp/Schedule/Views.h"
 #include "tp/Support/Bytes.h"
-#include "tp/Support/MathInstructions.h"
 #include "tprt/units.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace tp;
@@ -107,126 +101,6 @@ static int64_t getConstantBytes(ModuleOp module) {
 // Work
 //===----------------------------------------------------------------------===//
 
-/// Arithmetic of an exponential and its like: about what the polynomials of
-/// tp-expand-math have.
-static constexpr int64_t functionFlops = 16;
-
-/// Arithmetic of a loop nest: of each operation on numbers with a point.
-static double getFlops(linalg::LinalgOp op) {
-  int64_t perPoint = 0;
-  for (Operation &inner : op.getBlock()->without_terminator()) {
-    bool isArithmetic = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
-        inner.getDialect());
-    if (!isArithmetic || inner.getNumResults() != 1 ||
-        !isa<FloatType>(inner.getResult(0).getType()) ||
-        isa<CastOpInterface, arith::SelectOp, arith::ConstantOp>(inner))
-      continue;
-    bool isInstruction = isa<arith::ArithDialect>(inner.getDialect()) ||
-                         isa<math::FmaOp>(inner) || isMathInstruction(&inner);
-    perPoint += isInstruction ? 1 : functionFlops;
-  }
-  double points = 1;
-  for (int64_t size : op.getStaticLoopRanges())
-    points *= size;
-  return perPoint * points;
-}
-
-static FailureOr<double> getFlops(Operation *op) {
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    return getFlops(linalgOp);
-  auto library = dyn_cast<LibraryOpInterface>(op);
-  double flops = library ? library.getFlopsPerPoint() : 0;
-  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-  if (flops == 0 || !ruled)
-    return flops;
-  FailureOr<ShardingRule> rule = ruled.getShardingRule();
-  if (failed(rule))
-    return failure();
-  for (auto [f, factor] : llvm::enumerate(rule->factors))
-    if (isIterated(*rule, f))
-      flops *= factor.size;
-  return flops;
-}
-
-/// What a kernel reads of an argument: all of it, or as much as it looks up.
-static int64_t getReadBytes(BlockArgument argument) {
-  int64_t whole = getTensorBytes(cast<RankedTensorType>(argument.getType()));
-  int64_t looked = 0;
-  for (Operation *user : argument.getUsers()) {
-    auto loops = user->getParentOfType<linalg::LinalgOp>();
-    if (!isa<tensor::ExtractOp>(user) || !loops)
-      return whole;
-    int64_t points = 1;
-    for (int64_t size : loops.getStaticLoopRanges())
-      points *= size;
-    looked += points * getElementBytes(user->getResult(0).getType());
-  }
-  return std::min(whole, looked);
-}
-
-/// What an operation moves between memory and the processor, each tensor once,
-/// and of one of which values choose a part, as much as is expected.
-/// What it replaces in its own memory it touches in part.
-static int64_t getMovedBytes(Operation *op, func::FuncOp kernel) {
-  int64_t bytes = 0;
-  llvm::SmallPtrSet<Value, 8> seen;
-  auto library = dyn_cast<LibraryOpInterface>(op);
-  for (OpResult result : op->getResults()) {
-    if (OpOperand *replaced =
-            library ? library.getReplacedOperand(result.getResultNumber())
-                    : nullptr)
-      seen.insert(replaced->get());
-    else
-      bytes += getTensorBytes(cast<RankedTensorType>(result.getType()));
-  }
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
-    if (!type || !seen.insert(operand.get()).second)
-      continue;
-    if (kernel)
-      bytes += getReadBytes(kernel.getArgument(operand.getOperandNumber()));
-    else
-      bytes += std::llround((library ? library.getReadPart(operand) : 1) *
-                            double(getTensorBytes(type)));
-  }
-  return bytes;
-}
-
-/// One call of a kernel; nothing where the operation is none.
-static FailureOr<std::optional<KernelWork>> readWork(Operation *op) {
-  auto call = dyn_cast<func::CallOp>(op);
-  if (!call && !(isa<LibraryOpInterface>(op) && !isView(op)))
-    return std::optional<KernelWork>();
-  KernelWork work{op->getName().getStringRef().str(), "", getRunCount(op)};
-  for (Type type : op->getOperandTypes())
-    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-      llvm::raw_string_ostream(work.type) << tensor.getElementType();
-      break;
-    }
-  func::FuncOp kernel;
-  SmallVector<Operation *> parts{op};
-  if (call) {
-    kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        call, call.getCalleeAttr());
-    auto kind = kernel ? kernel->getAttrOfType<StringAttr>(kernelAttrName)
-                       : StringAttr();
-    if (!kind)
-      return std::optional<KernelWork>();
-    work.kernel = kind.getValue().str();
-    parts.clear();
-    for (Operation &part : kernel.getBody().front())
-      parts.push_back(&part);
-  }
-  for (Operation *part : parts) {
-    FailureOr<double> flops = getFlops(part);
-    if (failed(flops))
-      return failure();
-    work.flops += *flops;
-  }
-  work.bytes = getMovedBytes(op, kernel);
-  return std::optional(work);
-}
-
 /// Kernels of one kind that do as much are one line.
 static LogicalResult addWork(func::FuncOp function,
                              SmallVectorImpl<KernelWork> &lines) {
@@ -238,8 +112,8 @@ static LogicalResult addWork(func::FuncOp function,
     if (!*work || (*work)->count == 0)
       return WalkResult::advance();
     std::string key =
-        llvm::formatv("{0} {1} {2} {3}", (*work)->kernel, (*work)->type,
-                      (*work)->flops, (*work)->bytes);
+        llvm::formatv("{0} {1} {2} {3} {4}", (*work)->kernel, (*work)->type,
+                      (*work)->flops, (*work)->bytes, (*work)->rows);
     auto [line, isNew] = lineOf.try_emplace(key, lines.size());
     if (isNew)
       lines.push_back(**work);
@@ -330,7 +204,8 @@ static bool hasSizes(func::FuncOp function) {
 }
 
 LogicalResult tp::addSchedule(ModuleOp module, const Target &target,
-                              Overlap overlap, LedgerReport &report) {
+                              Overlap overlap, const ProfileHandle &profile,
+                              LedgerReport &report) {
   MemoryPlan held;
   held.parameters = getHeldParameterBytes(module);
   held.states = getStateBytes(module);
@@ -353,5 +228,5 @@ LogicalResult tp::addSchedule(ModuleOp module, const Target &target,
         failed(addOverlaps(function, target.getTraits(), overlap, report)))
       return failure();
   }
-  return success();
+  return profile ? addSeconds(module, *profile, report) : success();
 }

@@ -7,20 +7,25 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowPlan.h"
+#include "RowOrder.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tprt/units.h"
 
 using namespace mlir;
 using namespace tp;
+
+/// A site is cut if that saves more than this part of what is computed in parts
+/// for it and of its collectives.
+static constexpr double leastGain = 0.03;
 
 namespace {
 
 /// Carries cuts through a block.
 class Planner {
 public:
-  Planner(Block &block, unsigned chunks, RowPlan &plan)
-      : block(block), chunks(chunks), plan(plan),
+  Planner(Block &block, unsigned chunks, const CostModel *model, RowPlan &plan)
+      : block(block), chunks(chunks), model(model), plan(plan),
         loop(dyn_cast<RepeatOp>(block.getParentOp())) {}
 
   void run() {
@@ -43,6 +48,7 @@ private:
 
   Block &block;
   unsigned chunks;
+  const CostModel *model;
   RowPlan &plan;
   RepeatOp loop; ///< whose body the block is, or null
   Trial accepted;
@@ -83,7 +89,37 @@ private:
           "no product can be computed in parts before or after it";
       return;
     }
+    if (std::optional<std::string> loss = findLoss(op, trial)) {
+      plan.reasons[op] = *loss;
+      return;
+    }
     accepted = std::move(trial);
+  }
+
+  /// Why cutting this site as well does not save time by the model, if so.
+  std::optional<std::string> findLoss(CollectiveOpInterface op,
+                                      const Trial &trial) {
+    if (!model)
+      return std::nullopt;
+    RowCosts costs(*model);
+    RowPlan before = getPlan(accepted), after = getPlan(trial);
+    RowTimes whole = getRowTimes(block, before, costs);
+    RowTimes cut = getRowTimes(block, after, costs);
+    double site = 0;
+    for (const auto &[added, parts] : trial.ops)
+      if (!accepted.ops.contains(added)) {
+        PartCost cost = costs.get(added, &parts, 1);
+        site += cost.work + cost.link;
+      }
+    if (whole.total - cut.total > leastGain * site)
+      return std::nullopt;
+    auto text = [](double seconds) { return tprt::formatSeconds(seconds); };
+    return "in " +
+           std::to_string(trial.ops.at(op).results.front().getNumParts()) +
+           " parts it hides " +
+           text(std::max(0.0, whole.getExposed() - cut.getExposed())) +
+           " and costs " + text(std::max(0.0, cut.work - whole.work)) +
+           " of work";
   }
 
   /// Outside of a loop whose carried values are in parts, what only passes over
@@ -159,30 +195,41 @@ private:
     trial.ops.try_emplace(op, std::move(*parts));
   }
 
-  void finish() {
-    plan.ops = std::move(accepted.ops);
-    for (auto &[op, parts] : plan.ops)
+  /// The plan that cuts what `trial` does.
+  RowPlan getPlan(const Trial &trial) {
+    RowPlan made;
+    made.loops = plan.loops;
+    made.ops = trial.ops;
+    made.values = plan.values;
+    for (auto &[op, parts] : made.ops)
       for (auto [result, cut] : llvm::zip(op->getResults(), parts.results))
-        plan.values[result] = cut;
+        made.values[result] = cut;
     if (!loop)
-      return;
+      return made;
     for (auto [argument, yielded] :
          llvm::zip(loop.getCarriedArgs(), loop.getYield().getOperands())) {
-      auto wanted = accepted.wanted.find(argument);
-      if (wanted != accepted.wanted.end() &&
-          plan.has(yielded, {wanted->second}))
-        plan.values[argument] = wanted->second;
+      auto wanted = trial.wanted.find(argument);
+      if (wanted != trial.wanted.end() && made.has(yielded, {wanted->second}))
+        made.values[argument] = wanted->second;
     }
+    return made;
+  }
+
+  void finish() {
+    RowPlan made = getPlan(accepted);
+    made.reasons = std::move(plan.reasons);
+    plan = std::move(made);
   }
 };
 
 } // namespace
 
-std::unique_ptr<RowPlan> tp::planRows(Block &block, unsigned chunks) {
-  auto plan = std::make_unique<RowPlan>();
+std::shared_ptr<RowPlan> tp::planRows(Block &block, unsigned chunks,
+                                      const CostModel *model) {
+  auto plan = std::make_shared<RowPlan>();
   for (Operation &op : block)
     if (auto inner = dyn_cast<RepeatOp>(op))
-      plan->loops[inner] = planRows(*inner.getBodyBlock(), chunks);
-  Planner(block, chunks, *plan).run();
+      plan->loops[inner] = planRows(*inner.getBodyBlock(), chunks, model);
+  Planner(block, chunks, model, *plan).run();
   return plan;
 }

@@ -18,6 +18,8 @@
 
 namespace tp {
 
+class CostModel;
+
 struct RowPlan {
   /// The operations of the block that are computed in parts.
   llvm::DenseMap<mlir::Operation *, OpParts> ops;
@@ -25,7 +27,7 @@ struct RowPlan {
   /// arguments of the block, and results of its loops.
   llvm::DenseMap<mlir::Value, Cut> values;
   /// One of each loop in the block, which may cut nothing.
-  llvm::DenseMap<mlir::Operation *, std::unique_ptr<RowPlan>> loops;
+  llvm::DenseMap<mlir::Operation *, std::shared_ptr<RowPlan>> loops;
   /// Why a collective of the block or of its loops is not cut.
   llvm::DenseMap<mlir::Operation *, std::string> reasons;
 
@@ -42,13 +44,16 @@ struct RowPlan {
 };
 
 /// Plans `block` with its collectives in `chunks` parts, or in as many as the
-/// first dimension of more than one position has.
-std::unique_ptr<RowPlan> planRows(mlir::Block &block, unsigned chunks);
+/// first dimension of more than one position has: all that can be or, by a
+/// model, those where that saves time.
+std::shared_ptr<RowPlan> planRows(mlir::Block &block, unsigned chunks,
+                                  const CostModel *model = nullptr);
 
 /// Writes the parts of `plan` in place of its operations, in an order in which
 /// a part's collective stands beside the products of other parts. Returns how
 /// many collectives are cut.
-unsigned writeParts(mlir::Block &block, RowPlan &plan);
+unsigned writeParts(mlir::Block &block, RowPlan &plan,
+                    const CostModel *model = nullptr);
 
 } // namespace tp
 

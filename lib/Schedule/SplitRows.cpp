@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowPlan.h"
+#include "RowOrder.h"
 #include "tp/Schedule/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Overlap.h"
+#include "tp/Schedule/SplitRows.h"
 
 namespace tp {
 #define GEN_PASS_DEF_SPLITROWS
@@ -30,6 +31,14 @@ static void noteReasons(const RowPlan &plan) {
     op->setAttr(wholeAttrName, StringAttr::get(op->getContext(), reason));
   for (const auto &[op, inner] : plan.loops)
     noteReasons(*inner);
+}
+
+unsigned tp::splitRows(func::FuncOp function, const RowSplit &split) {
+  Block &block = function.getBody().front();
+  std::shared_ptr<RowPlan> plan =
+      planRows(block, split.chunks, split.isSelective ? split.model : nullptr);
+  noteReasons(*plan);
+  return plan->cutsAnything() ? writeParts(block, *plan, split.model) : 0;
 }
 
 namespace {
@@ -54,11 +63,13 @@ struct SplitRowsPass : tp::impl::SplitRowsBase<SplitRowsPass> {
     });
     if (walk.wasInterrupted())
       return signalPassFailure();
-    Block &block = function.getBody().front();
-    std::unique_ptr<RowPlan> plan = planRows(block, chunks);
-    noteReasons(*plan);
-    if (plan->cutsAnything())
-      numSplit += writeParts(block, *plan);
+    MeshOp mesh = getUniqueMesh(function->getParentOfType<ModuleOp>());
+    std::optional<CostModel> model;
+    if (link.getValue() && mesh)
+      model.emplace(*link.getValue(), mesh.getMesh().toMesh());
+    numSplit +=
+        splitRows(function, {unsigned(chunks), model ? &*model : nullptr,
+                             selective && model});
   }
 };
 } // namespace

@@ -3,19 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Operations in parts form segments, which end at collectives: a task is one
-// part of a segment. Tasks are put in order as if they ran, with a processor
-// and a link that take equally long for all of the block: the next task is one
-// whose operands are there, of those the furthest, so that the link is busy
-// early.
-//
-// Example, a product, its all-reduce and what follows, in two parts:
-//
-//   product 0, start 0, product 1, start 1, await 0, follow 0, await 1, ...
+// See RowPlan.h. RowOrder says in which order the parts are written.
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowPlan.h"
+#include "RowOrder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
@@ -31,22 +23,12 @@ using namespace tp;
 
 namespace {
 
-/// Operations in parts of which each part is written without a break.
-struct Segment {
-  SmallVector<Operation *> ops;
-  /// Products, and what needs their results.
-  llvm::SmallPtrSet<Operation *, 8> afterProduct;
-  unsigned parts = 0;
-  double work = 0, bytes = 0; ///< of one part
-  llvm::SmallBitVector done;
-  /// When the results of each part are there.
-  SmallVector<double> ready;
-};
-
 class PartWriter {
 public:
-  PartWriter(Block &block, RowPlan &plan)
-      : block(block), plan(plan), end(block.getTerminator()), builder(end) {}
+  PartWriter(Block &block, RowPlan &plan, const CostModel *model)
+      : block(block), plan(plan), model(model), end(block.getTerminator()),
+        builder(end), costs(model ? RowCosts(*model) : RowCosts(plan)),
+        order(plan, costs) {}
 
   /// Values that exist in parts already: arguments of the block.
   void setParts(Value value, ValueRange values) {
@@ -65,26 +47,21 @@ public:
 private:
   Block &block;
   RowPlan &plan;
+  const CostModel *model;
   Operation *end;
   OpBuilder builder;
+  RowCosts costs;
+  RowOrder order;
   DenseMap<Value, SmallVector<Value>> parts;
   DenseMap<Value, Value> wholes;
   /// Parts taken from a whole, by value, dimension, blocks, begin and end.
   std::map<std::tuple<void *, unsigned, int64_t, int64_t, int64_t>, Value>
       taken;
-  SmallVector<Segment> segments;
-  DenseMap<Operation *, unsigned> segmentOf;
   SmallVector<Operation *> replaced;
-  double now = 0, linkFree = 0, rate = 1;
   unsigned numCut = 0;
 
-  void addToSegment(Operation *op);
-  bool startsSegment(Operation *op, const Segment &last);
-  bool needsRun(Operation *op);
+  /// Writes the parts of all operations that are waiting for it.
   void flush();
-  /// When the operands of a part are there; nothing if some is not made yet.
-  std::optional<double> getStart(const Segment &segment, unsigned part);
-  void write(Segment &segment, unsigned part);
   void writePart(Operation *op, unsigned part);
   void writeWhole(Operation *op);
   void writeLoop(RepeatOp loop, RowPlan &body);
@@ -92,133 +69,6 @@ private:
 };
 
 } // namespace
-
-/// Arithmetic of a product, by its rule.
-static double getProductWork(Operation *op, const OpParts &parts) {
-  auto library = dyn_cast<LibraryOpInterface>(op);
-  double work = library ? library.getFlopsPerPoint() : 0;
-  if (work > 0)
-    for (auto [f, factor] : llvm::enumerate(parts.rule.factors))
-      if (isIterated(parts.rule, f))
-        work *= factor.size;
-  return work;
-}
-
-//===----------------------------------------------------------------------===//
-// Segments
-//===----------------------------------------------------------------------===//
-
-bool PartWriter::startsSegment(Operation *op, const Segment &last) {
-  if (isa<CollectiveOpInterface>(last.ops.back()))
-    return true;
-  const OpParts &cut = plan.ops.at(op);
-  if (cut.results.front().getNumParts() != last.parts)
-    return true;
-  unsigned number = segments.size() - 1;
-  for (auto [operand, part] : llvm::zip(op->getOperands(), cut.operands)) {
-    Operation *producer = operand.getDefiningOp();
-    auto found = segmentOf.find(producer);
-    if (!producer || found == segmentOf.end() || found->second != number)
-      continue;
-    // All parts must be there, or a product that others could stand before.
-    if (!part || !plan.has(operand, *part) ||
-        (isProduct(op) && last.afterProduct.contains(producer)))
-      return true;
-  }
-  return false;
-}
-
-void PartWriter::addToSegment(Operation *op) {
-  const OpParts &cut = plan.ops.at(op);
-  if (segments.empty() || startsSegment(op, segments.back())) {
-    segments.emplace_back();
-    segments.back().parts = cut.results.front().getNumParts();
-    segments.back().done.resize(segments.back().parts);
-    segments.back().ready.resize(segments.back().parts);
-  }
-  Segment &segment = segments.back();
-  bool isAfter = isProduct(op) || llvm::any_of(op->getOperands(), [&](Value v) {
-                   return segment.afterProduct.contains(v.getDefiningOp());
-                 });
-  if (isAfter)
-    segment.afterProduct.insert(op);
-  segment.ops.push_back(op);
-  segmentOf[op] = segments.size() - 1;
-  segment.work += getProductWork(op, cut) / segment.parts;
-  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-    segment.bytes += double(getCallBytes(collective)) / segment.parts;
-}
-
-/// Whether `op`, or what is in it, reads a value of the segments at hand.
-bool PartWriter::needsRun(Operation *op) {
-  WalkResult walk = op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (Operation *producer = operand.getDefiningOp();
-          producer && segmentOf.contains(producer))
-        return WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  return walk.wasInterrupted();
-}
-
-//===----------------------------------------------------------------------===//
-// Order
-//===----------------------------------------------------------------------===//
-
-std::optional<double> PartWriter::getStart(const Segment &segment,
-                                           unsigned part) {
-  double start = now;
-  for (Operation *op : segment.ops)
-    for (auto [operand, wanted] :
-         llvm::zip(op->getOperands(), plan.ops.at(op).operands)) {
-      auto found = segmentOf.find(operand.getDefiningOp());
-      if (found == segmentOf.end() || &segments[found->second] == &segment)
-        continue;
-      const Segment &producer = segments[found->second];
-      bool isOne = wanted && plan.has(operand, *wanted);
-      for (unsigned i = 0; i < producer.parts; ++i) {
-        if (isOne && i != part)
-          continue;
-        if (!producer.done.test(i))
-          return std::nullopt;
-        start = std::max(start, producer.ready[i]);
-      }
-    }
-  return start;
-}
-
-/// Writes the parts of all segments at hand.
-void PartWriter::flush() {
-  size_t left = 0;
-  for (Segment &segment : segments)
-    left += segment.parts;
-  for (; left > 0; --left) {
-    Segment *best = nullptr;
-    unsigned bestPart = 0;
-    double bestStart = 0;
-    for (Segment &segment : llvm::reverse(segments)) {
-      int part = segment.done.find_first_unset();
-      if (part < 0)
-        continue;
-      std::optional<double> start = getStart(segment, part);
-      if (start && (!best || *start < bestStart)) {
-        best = &segment;
-        bestPart = part;
-        bestStart = *start;
-      }
-    }
-    assert(best && "the first part that is left needs only what was before");
-    now = bestStart + best->work;
-    best->ready[bestPart] = now;
-    if (best->bytes > 0)
-      best->ready[bestPart] = linkFree =
-          std::max(now, linkFree) + best->bytes * rate;
-    write(*best, bestPart);
-    best->done.set(bestPart);
-  }
-  segments.clear();
-  segmentOf.clear();
-}
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -314,9 +164,11 @@ void PartWriter::writePart(Operation *op, unsigned part) {
     parts[result].push_back(value);
 }
 
-void PartWriter::write(Segment &segment, unsigned part) {
-  for (Operation *op : segment.ops)
-    writePart(op, part);
+void PartWriter::flush() {
+  order.run([&](const RowOrder::Segment &segment, unsigned part) {
+    for (Operation *op : segment.ops)
+      writePart(op, part);
+  });
 }
 
 void PartWriter::replaceWithWholes(Operation *op) {
@@ -374,7 +226,7 @@ void PartWriter::writeLoop(RepeatOp loop, RowPlan &body) {
   SmallVector<Value> arguments(loop.getCarriedArgs());
   Operation *loopYield = loop.getYield();
   inside.getOperations().splice(inside.end(), old.getOperations());
-  PartWriter writer(inside, body);
+  PartWriter writer(inside, body, model);
   // A carried value in parts is one of each part.
   unsigned next = 0;
   for (Value argument : arguments) {
@@ -414,30 +266,18 @@ void PartWriter::writeLoop(RepeatOp loop, RowPlan &body) {
   replaced.push_back(loop);
 }
 
-/// Work and bytes of all that is cut: what makes the two equally long.
-static double getRate(const RowPlan &plan) {
-  double work = 0, bytes = 0;
-  for (const auto &[op, cut] : plan.ops) {
-    work += getProductWork(op, cut);
-    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-      bytes += getCallBytes(collective);
-  }
-  return bytes > 0 ? work / bytes : 1;
-}
-
 unsigned PartWriter::run() {
-  rate = getRate(plan);
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator())
     ops.push_back(&op);
   for (Operation *op : ops) {
     if (plan.ops.contains(op)) {
-      addToSegment(op);
+      order.add(op);
       replaced.push_back(op);
       numCut += isa<CollectiveOpInterface>(op);
       continue;
     }
-    if (needsRun(op))
+    if (order.isReadBy(op))
       flush();
     writeWhole(op);
   }
@@ -445,8 +285,8 @@ unsigned PartWriter::run() {
   return numCut;
 }
 
-unsigned tp::writeParts(Block &block, RowPlan &plan) {
-  PartWriter writer(block, plan);
+unsigned tp::writeParts(Block &block, RowPlan &plan, const CostModel *model) {
+  PartWriter writer(block, plan, model);
   unsigned numCut = writer.run();
   writer.replaceWithWholes(block.getTerminator());
   writer.eraseReplaced();

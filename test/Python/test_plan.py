@@ -18,7 +18,7 @@ import pytest
 
 import browser
 from tp_mlir import plan
-from tp_mlir.plan import _link, _measure, _memory, _options, _profile, _service, _work
+from tp_mlir.plan import _measure, _memory, _options, _profile, _service, _work
 
 TEST = pathlib.Path(__file__).resolve().parents[1]
 MODELS, FIXTURES = TEST / "Inputs" / "models", TEST / "fixtures"
@@ -84,19 +84,6 @@ def profile(tmp_path, **changes):
 
 # Formulas
 
-def test_ring():
-    """All-reduce: 2 (N-1) alpha + 2 (N-1)/N D/beta; its halves are half of it."""
-    links = _profile.read("h100").links
-    alpha, beta, size = links[0].alpha.value, links[0].speed, 16 * MIB
-    for ranks in (2, 3, 8):
-        where = _link.span("tp", f"tp={ranks}", 8)
-        sent = (ranks - 1) / ranks * size
-        for part in (2, 1):
-            assert _link.seconds(part * (ranks - 1), part * sent, where, links) == pytest.approx(
-                part * ((ranks - 1) * alpha + sent / beta))
-    assert _link.seconds(0, 0, _link.span("tp", "tp=1", 8), links) == 0
-
-
 def test_worked_example(capsys):
     """Hidden 4096, 2048 tokens of two bytes, N = 8: 16 MiB a call, 28 MiB sent, 64 calls in
     layers, about 1.8 GB and 2 to 4 ms at the link's peak."""
@@ -111,34 +98,19 @@ def test_worked_example(capsys):
     assert one["bytes"] == 65 * 16 * MIB and one["traffic"] == 65 * 28 * MIB
     assert row["traffic"] == {"NVLink 4": 65 * 28 * MIB, "InfiniBand NDR": 0}
     assert 2e-3 < 64 * 28 * MIB / 450e9 < 4.2e-3
-    links = _profile.read("h100").links
-    assert row["times"]["run"]["communication"] == pytest.approx(
-        65 * (14 * links[0].alpha.value + 28 * MIB / (450e9 * links[0].efficiency)))
-
-
-def test_placement():
-    """Which groups leave a node of 8 ranks, and by how many adapters."""
-    def span(*words):
-        found = _link.span(*words, 8)
-        return found.ranks, found.nodes, found.fewest
-    assert span("tp", "tp=8") == (8, 1, 8)
-    assert span("tp", "tp=16") == (16, 2, 8)
-    assert span("tp", "dp=4,tp=2") == (2, 1, 2)
-    assert span("dp", "dp=2,tp=8") == (2, 2, 1)
-    assert span("dp,tp", "dp=2,tp=8") == (16, 2, 8)
-    # 16 ranks on 8 KV heads: neighbours share one, and the groups of heads span the nodes.
-    assert span("tp:(8)2", "tp=16") == (2, 1, 2)
-    assert span("tp:(1)8", "tp=16") == (8, 2, 4)
-    # Groups of three do not end where a node ends.
-    assert span("tp", "dp=8,tp=3") == (3, 2, 1)
-    links = _profile.read("h100").links
-    inside, across = (_link.seconds(2 * (n - 1), 1e9, _link.span("tp", f"tp={n}", 8), links)
-                      for n in (8, 16))
-    alone = _link.seconds(2, 1e9, _link.span("dp", "dp=2,tp=8", 8), links)
-    assert inside < across < alone
-    assert across - 30 * links[1].alpha.value == pytest.approx(1e9 / min(
-        links[0].speed, 8 * links[1].speed))
-    assert _link.seconds(30, 1, _link.span("tp", "tp=16", 8), links[:1]) == math.inf
+    h100 = _profile.read("h100")
+    link = h100.links[0]
+    # Those of layers are in parts, each of which is a call.
+    workload = _work.Workload("run", seq=2048, batch=1)
+    told = _work.compile_one(LLAMA_8B, workload, "megatron", 8, h100.target, h100.figures_text)
+    calls = sum(line["count"] * line["chunks"] for line in told.collectives("main"))
+    assert calls > 65
+    assert one["seconds"] == pytest.approx(
+        calls * (link.start.value + 14 * link.alpha.value) +
+        65 * 28 * MIB / (450e9 * link.efficiency), rel=1e-6)
+    # A rank waits for no more of it than there is.
+    assert 0 < one["exposed"] <= one["seconds"]
+    assert row["times"]["run"]["communication"] == pytest.approx(one["exposed"])
 
 
 def test_cache(capsys):
@@ -159,7 +131,8 @@ def test_experts_that_are_read(name, layers, experts, chosen, size, active):
     """B tokens read E (1 - (1 - k/E)^B) of E experts: one token as many parameters as its model
     is known to use, and the more tokens, the less for each."""
     workload = _work.Workload("serve", context=32, users=8, dtype="bf16")
-    told = _work.compile_one(TEST / "Import" / "Inputs" / name, workload, "megatron", 2, "cpu")
+    told = _work.compile_one(TEST / "Import" / "Inputs" / name, workload, "megatron", 2, "cpu",
+                             _profile.read("h100").figures_text)
     assert told.refusal is None
     for tokens in (1, 2, 8):
         function = told.function(f"step_{tokens}")
@@ -620,9 +593,12 @@ def test_bad_command_line(capsys, words, text):
      "bandwidth.value: expected a positive number, got -4"),
     ({"bandwidth": {"value": 4}}, "bandwidth: expected the key source, which is not there"),
     ({"vector": 4}, 'vector: expected an object {"value": NUMBER, "source": TEXT}, got 4'),
-    ({"vektor": 4}, 'profile: expected one of bandwidth, efficiency, kernel_seconds, links, '
-     'matrix, measured, memory, name, price, ranks_per_node, reserved, shared, target, vector, got '
-     '"vektor"'),
+    ({"vektor": 4}, 'profile: expected one of bandwidth, beside, efficiency, kernel_seconds, links, '
+     'matrix, measured, memory, name, price, ranks_per_node, reserved, rows, shared, target, vector, '
+     'got "vektor"'),
+    ({"rows": [{"rows": 4, "efficiency": 0.5}, {"rows": 4, "efficiency": 1}]},
+     "rows[1].rows: expected a number above 4"),
+    ({"beside": {"value": 2, "source": "x"}}, "beside.value: expected a number above 0"),
     ({"efficiency": {"matrix": 2, "attention": 1, "vector": 1, "bandwidth": 1}},
      "efficiency.matrix: expected a number above 0 and at most 1, got 2"),
     ({"links": []}, "links: expected a list of the link within a node and, if there is one, of "

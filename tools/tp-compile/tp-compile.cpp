@@ -64,6 +64,12 @@ struct CommandLine {
                "also computes rows in C parts so that one part's collective "
                "runs beside the products of others"),
       cl::value_desc("WHAT"), cl::init("auto"), cl::cat(category)};
+  cl::opt<std::string> link{
+      "link",
+      cl::desc("The device and its links, by which --overlap=auto decides what "
+               "is computed in parts and --explain tells times: h100, h200, "
+               "... or a file that tp-plan --measure writes (the target's)"),
+      cl::value_desc("PROFILE"), cl::cat(category)};
   std::string targetSyntax = tp::getTargetSyntax();
   cl::opt<std::string> target{"target", cl::desc("What to make code for (cpu)"),
                               cl::value_desc(targetSyntax), cl::init("cpu"),
@@ -99,6 +105,7 @@ struct CommandLine {
   int read(tp::CompileOptions &options);
   int readRecompute(tp::CompileOptions &options);
   int readOverlap(tp::CompileOptions &options);
+  int readLink(tp::CompileOptions &options);
   int readExplain(tp::CompileOptions &options);
   int readStage(tp::CompileOptions &options);
   int readFirstStage(tp::CompileOptions &options);
@@ -124,6 +131,8 @@ int CommandLine::read(tp::CompileOptions &options) {
   if (int code = readRecompute(options))
     return code;
   if (int code = readOverlap(options))
+    return code;
+  if (int code = readLink(options))
     return code;
   llvm::SmallVector<tp::MeshTextAxis> axes;
   if (mesh.getNumOccurrences() > 0)
@@ -159,6 +168,20 @@ int CommandLine::readOverlap(tp::CompileOptions &options) {
                   ", got '" + overlap + "'");
   options.stages.overlap = *choice;
   return 0;
+}
+
+int CommandLine::readLink(tp::CompileOptions &options) {
+  if (link.getNumOccurrences() == 0)
+    return 0;
+  int code = 0;
+  std::optional<tp::Profile> profile =
+      tp::readProfile(link, [&](const llvm::Twine &problem) {
+        refuse("for the --link option: " + problem);
+        code = llvm::sys::fs::exists(link) ? userError : commandLineError;
+      });
+  if (profile)
+    options.stages.link = tp::ProfileHandle(std::move(*profile), link);
+  return code;
 }
 
 int CommandLine::readRecompute(tp::CompileOptions &options) {

@@ -25,6 +25,17 @@
 
 namespace tp {
 
+/// Seconds of all calls of one line in one run of the function, by a profile.
+struct CallSeconds {
+  double total = 0;
+  /// The part for which the rank waits.
+  double exposed = 0;
+  /// Ranks of a group, and the nodes that it lies on, at most.
+  int64_t ranks = 1, nodes = 1;
+
+  double getHidden() const { return std::max(0.0, total - exposed); }
+};
+
 /// Describes the work that a scheduled program does beside a call.
 struct CallOverlap {
   /// The call is started, and awaited where its result is needed; otherwise it
@@ -58,6 +69,8 @@ struct LedgerLine {
   /// This is known of a program that has been scheduled
   /// (tp/Schedule/Describe.h).
   std::optional<CallOverlap> overlap;
+  /// This is known if there is a profile as well.
+  std::optional<CallSeconds> seconds;
 };
 
 /// Of all collectives of one kind, over all calls.
@@ -99,6 +112,24 @@ struct MemoryPlan {
   }
 };
 
+/// Seconds of one call of a kernel, which takes as long as its arithmetic or
+/// its bytes, whichever takes longer, and a start.
+struct KernelSeconds {
+  double arithmetic = 0, memory = 0, start = 0;
+
+  double getTotal() const { return std::max(arithmetic, memory) + start; }
+};
+
+/// Seconds of one run of a function by what takes them. A kernel's are those of
+/// its arithmetic or of its bytes.
+struct RunSeconds {
+  double arithmetic = 0, memory = 0, starts = 0;
+  /// Of collectives, and the part for which the rank waits.
+  double communication = 0, exposed = 0;
+  /// The whole run: kernels beside collectives may be slower than alone.
+  double total = 0;
+};
+
 /// What one rank does in calls of one kernel, or in several that do as much.
 struct KernelWork {
   /// "gemm", "rows", or the operation that a library computes.
@@ -110,6 +141,11 @@ struct KernelWork {
   /// Of one call: floating point operations, and bytes read and written.
   double flops = 0;
   int64_t bytes = 0;
+  /// Whether it multiplies matrices, and rows of its result.
+  bool isProduct = false;
+  int64_t rows = 0;
+  /// This is known if there is a profile.
+  std::optional<KernelSeconds> seconds;
 };
 
 /// One run of a function.
@@ -126,6 +162,9 @@ struct FunctionTotals {
   /// (tp/Schedule/Describe.h).
   std::optional<MemoryPlan> memory;
   llvm::SmallVector<KernelWork, 0> work;
+  /// This is known if there is a profile as well: the times of this program,
+  /// and, where rows are computed in parts, of the one in which none are.
+  std::optional<RunSeconds> seconds, unsplit;
 
   KindTotal getTotal() const;
 };
@@ -133,6 +172,8 @@ struct FunctionTotals {
 struct LedgerReport {
   std::string mesh;
   int64_t ranks = 1;
+  /// The device that the times are of; empty if there are none.
+  std::string profile;
   llvm::SmallVector<LedgerLine, 0> lines;
   llvm::SmallVector<FunctionTotals, 0> functions;
   /// Bytes of distinct parameters, and of states.

@@ -12,6 +12,7 @@
 #ifndef TP_PIPELINES_PIPELINES_H
 #define TP_PIPELINES_PIPELINES_H
 
+#include "tp/Cost/Profile.h"
 #include "tp/Differentiate/Recompute.h"
 #include "tp/Schedule/Overlap.h"
 #include "tp/Target/Target.h"
@@ -55,8 +56,16 @@ struct StageOptions {
   Recompute recompute = Recompute::Selective;
   /// Tells the schedule stage what may run beside collectives.
   Overlap overlap;
+  /// The device and the links by which schedule decides; without one, those of
+  /// the target, where it has any.
+  ProfileHandle link;
+  /// Schedule computes all rows in one part: for comparison with what it saves.
+  bool keepsRowsWhole = false;
   /// Of schedule and lower: what runs the program.
   TargetHandle target;
+
+  /// The profile that times are computed from, if there is any.
+  ProfileHandle getProfile() const;
 };
 
 /// Adds the passes of `stage`. Import's are those that make any model IR, also

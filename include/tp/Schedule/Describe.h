@@ -14,6 +14,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Cost/Profile.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Schedule/Overlap.h"
 #include "tp/Target/Target.h"
@@ -28,10 +29,22 @@ int64_t getValueBytes(mlir::FunctionOpInterface function);
 
 /// Add to a program's report the memory and the kernels of each of its
 /// functions, of which `scheduled` is what schedule has made for `target` with
-/// this choice of overlap, and of each collective what runs beside it. Fails,
-/// after an error, if an operation has no iteration space.
+/// this choice of overlap, and of each collective what runs beside it; and the
+/// times of all of them, if there is a profile. Fails, after an error, if an
+/// operation has no iteration space.
 mlir::LogicalResult addSchedule(mlir::ModuleOp scheduled, const Target &target,
-                                Overlap overlap, LedgerReport &report);
+                                Overlap overlap, const ProfileHandle &profile,
+                                LedgerReport &report);
+
+/// Add the times of a program's kernels, collectives and functions on the
+/// device that `profile` describes. `scheduled` is what schedule has made of
+/// the program. Fails, after an error, if an operation has no iteration space.
+mlir::LogicalResult addSeconds(mlir::ModuleOp scheduled, const Profile &profile,
+                               LedgerReport &report);
+
+/// The times of one run of each function of a scheduled program, by name.
+mlir::FailureOr<std::map<std::string, RunSeconds>>
+getRunSeconds(mlir::ModuleOp scheduled, const Profile &profile);
 
 } // namespace tp
 

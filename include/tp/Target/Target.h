@@ -88,6 +88,10 @@ public:
   /// The processor that runs the step.
   virtual HostCpu getHost() const = 0;
 
+  /// The profile that times are computed from unless --link names one; empty
+  /// if the target says nothing of the device.
+  virtual llvm::StringRef getProfileName() const { return ""; }
+
   /// What its GEMM does on the way out.
   virtual EpilogueSet getEpilogues() const = 0;
   /// False if it lacks this function of tprt/abi.h, which operations with a

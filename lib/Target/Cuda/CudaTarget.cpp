@@ -37,6 +37,15 @@ public:
             /*mixesTypes=*/false};
   }
   HostCpu getHost() const override { return {}; }
+  llvm::StringRef getProfileName() const override {
+    if (!architectures.isExplicit || architectures.names.size() != 1)
+      return "";
+    return llvm::StringSwitch<llvm::StringRef>(architectures.names.front())
+        .Case("sm_80", "a100")
+        .Case("sm_90", "h100")
+        .Case("sm_100", "b200")
+        .Default("");
+  }
 
   EpilogueSet getEpilogues() const override {
     return {/*scale=*/true, /*residual=*/true, {"relu", "gelu_tanh"}};

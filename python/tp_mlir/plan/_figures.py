@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import math
 
-from . import _link, _memory, _roofline
+from . import _memory, _roofline
 
 
 def _seconds(time):
@@ -63,17 +63,16 @@ def _collectives(candidate, workload, profile):
     found = {}
     for name, runs in served(workload, candidate).items():
         for line in candidate.collectives(name):
-            where = _link.span(line["axis"], candidate.mesh, profile.ranks_per_node)
-            link = profile.links[1 if where.leaves and len(profile.links) > 1 else 0].name
+            link = profile.links[1 if line["nodes"] > 1 and len(profile.links) > 1 else 0].name
             entry = found.setdefault((line["kind"], line["axis"], link), {
                 "kind": line["kind"], "axis": line["axis"], "link": link, "count": 0, "bytes": 0,
-                "traffic": 0, "seconds": 0.0})
+                "traffic": 0, "seconds": 0.0, "exposed": 0.0})
             count = runs * line["count"]
             entry["count"] += count
             entry["bytes"] += count * line["bytes"]
             entry["traffic"] += count * line["traffic"]
-            entry["seconds"] += count * _link.seconds(line["messages"], line["traffic"], where,
-                                                      profile.links)
+            for key in ("seconds", "exposed"):
+                entry[key] += math.inf if line[key] is None else runs * line[key]
     return list(found.values())
 
 
@@ -82,9 +81,9 @@ def _traffic(candidate, workload, profile):
     sent = dict.fromkeys((link.name for link in profile.links), 0.0)
     for name, runs in served(workload, candidate).items():
         for line in candidate.collectives(name):
-            where = _link.span(line["axis"], candidate.mesh, profile.ranks_per_node)
-            parts = _link.by_link(runs * line["count"] * line["traffic"], where)
-            for link, part in zip(profile.links, parts):
+            total = runs * line["count"] * line["traffic"]
+            out = total * line["nodes"] / line["ranks"] if line["nodes"] > 1 else 0.0
+            for link, part in zip(profile.links, (total - out, out)):
                 sent[link.name] += part
     return sent
 
@@ -95,7 +94,7 @@ def describe(candidate, workload, profile, limit=None):
     Args:
         limit: positions that the model is good for.
     """
-    ranks = math.prod(_link.parse_mesh(candidate.mesh).values())
+    ranks = candidate.ranks
     row = {"plan": candidate.plan, "degree": candidate.degree, "mesh": candidate.mesh,
            "ranks": ranks, "nodes": math.ceil(ranks / profile.ranks_per_node)}
     if candidate.refusal:
@@ -137,6 +136,6 @@ def communication_part(row):
 
 
 def tensor_part(row):
-    """How much of that time is communication of tensor parallelism, and not of batches alone."""
-    return sum(one["seconds"] for one in row["collectives"]
+    """How much of that time a rank waits for communication of tensor parallelism, and not of batches alone."""
+    return sum(one["exposed"] for one in row["collectives"]
                if "tp" in one["axis"]) / latency(row)

@@ -136,7 +136,8 @@ def _compiled(model, workload, profile, degrees, plans, rate, latency, users):
     if rate is not None and workload.kind == "serve" and users is None:
         return _work.each(_service.Loads(model, workload, profile, rate, latency).best, pairs)
     return [(candidate, workload) for candidate in _work.each(
-        lambda plan, degree: _work.compile_one(model, workload, plan, degree, profile.target),
+        lambda plan, degree: _work.compile_one(model, workload, plan, degree, profile.target,
+                                                profile.figures_text),
         pairs)]
 
 
@@ -147,7 +148,8 @@ def _divided(model, workload, profile, rows):
     divided = dataclasses.replace(workload, shard_optimizer="dp")
     short = [row for row in rows if row.get("fits") is False]
     found = _work.each(
-        lambda plan, degree: _work.compile_one(model, divided, plan, degree, profile.target),
+        lambda plan, degree: _work.compile_one(model, divided, plan, degree, profile.target,
+                                                profile.figures_text),
         [(row["plan"], row["degree"]) for row in short])
     rows = [_figures.describe(candidate, divided, profile) for candidate in found]
     return [row for row in rows if row.get("fits")]

@@ -15,8 +15,9 @@ import tempfile
 
 from .. import _tools
 
-# Rows of a product, and its width.
+# Rows of a product, and its width; and fewer rows, which reach less.
 ROWS, WIDTH = 512, 4096
+FEWER = (8, 32, 128)
 TYPES = ("f32", "bf16", "f16")
 _CUT = {"version": 1, "rules": [{"parameter": "*", "dim": 1, "axes": ["tp"]},
                                 {"result": "*", "whole": True}]}
@@ -89,6 +90,11 @@ def _link(bench, source):
             "beta": {"value": large * width * 4 / (most - least), "source": source}}
 
 
+def _products(bench, rows, kind):
+    """Operations a second of products of so many rows."""
+    return 2.0 * rows * WIDTH * WIDTH * 2 / bench.run(_chain(rows, WIDTH, 2, kind), repeat=5)[0]
+
+
 def measure():
     """The profile, as JSON has it. Takes half a minute of all cores."""
     cores = len(os.sched_getaffinity(0))
@@ -97,9 +103,9 @@ def measure():
         return {"value": value, "source": source}
     with tempfile.TemporaryDirectory(prefix="tp-plan-") as folder:
         bench = _Bench(folder)
-        products = 2.0 * ROWS * WIDTH * WIDTH * 2
-        matrix = {kind: products / bench.run(_chain(ROWS, WIDTH, 2, kind), repeat=5)[0]
-                  for kind in TYPES}
+        matrix = {kind: _products(bench, ROWS, kind) for kind in TYPES}
+        reached = [(rows, min(1.0, _products(bench, rows, "f32") / matrix["f32"]))
+                   for rows in FEWER] + [(ROWS, 1.0)]
         read = 4.0 * WIDTH * WIDTH * 4
         bandwidth = read / bench.run(_chain(1, WIDTH, 4, "f32"), repeat=20)[0]
         many = 64
@@ -112,6 +118,7 @@ def measure():
             "shared": True, "ranks_per_node": cores, "memory": {
                 "value": memory, "source": "physical memory of the machine"},
             "reserved": {}, "matrix": {kind: figure(value) for kind, value in matrix.items()},
+            "rows": [{"rows": rows, "efficiency": part} for rows, part in reached],
             "vector": figure(vector), "bandwidth": figure(bandwidth),
             "kernel_seconds": figure(start),
             "efficiency": {"matrix": 1, "attention": 1, "vector": 1, "bandwidth": 1},

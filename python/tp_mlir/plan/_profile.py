@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 _FOLDER = pathlib.Path(__file__).parent / "profiles"
 # Keys, and what is needed of them.
 _TOP = ("name", "target", "measured", "memory", "reserved", "shared", "ranks_per_node", "matrix",
-        "vector", "bandwidth", "kernel_seconds", "efficiency", "links", "price")
-_OPTIONAL = {"shared", "price"}
+        "rows", "vector", "bandwidth", "kernel_seconds", "efficiency", "beside", "links", "price")
+_OPTIONAL = {"shared", "rows", "beside", "price"}
 _EFFICIENCY = ("matrix", "attention", "vector", "bandwidth")
 _RESERVED = ("context", "workspace", "communicator")
 _TYPES = ("f32", "bf16", "f16")
@@ -42,15 +42,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Link:
-    """What one rank reaches of others: alpha seconds a message, beta bytes a second one way."""
+    """What one rank reaches of others: seconds of a call beside its messages, alpha seconds a
+    message, beta bytes a second one way."""
     name: str
     alpha: Figure
     beta: Figure
     efficiency: float
-
-    @property
-    def speed(self):
-        return self.beta.value * self.efficiency
+    start: Figure = None
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,17 @@ class Profile:
     efficiency: dict        # what is reached of matrix, attention, vector, bandwidth
     links: tuple            # within a node; between nodes, where there are any
     price: Figure = None    # of one device for an hour, in any currency
+    beside: Figure = None   # share of its speed that a kernel keeps beside a collective
+    data: dict = None       # the profile as JSON has it
 
     def part(self, ranks):
         """What one of so many ranks has of a device."""
         return 1 / min(ranks, self.ranks_per_node) if self.shared else 1.0
+
+    @property
+    def figures_text(self):
+        """The profile as JSON, as tp-compile reads it."""
+        return json.dumps(self.data)
 
     def figures(self):
         """Every figure: what it is of, the Figure, and its unit (_units.figure_text)."""
@@ -85,6 +90,8 @@ class Profile:
         yield "memory bandwidth", self.bandwidth, "B/s"
         yield "start of a kernel", self.kernel_seconds, "s"
         for link in self.links:
+            if link.start:
+                yield f"{link.name}, start", link.start, "s"
             yield f"{link.name}, latency", link.alpha, "s"
             yield f"{link.name}, one way", link.beta, "B/s"
         if self.price:
@@ -98,7 +105,8 @@ def known():
 
 def with_nodes(profile, ranks):
     """The profile with so many ranks on a node."""
-    return replace(profile, ranks_per_node=ranks)
+    return replace(profile, ranks_per_node=ranks,
+                   data={**profile.data, "ranks_per_node": ranks})
 
 
 def with_price(profile, price):
@@ -152,11 +160,22 @@ class _Reader:
                       self.text(f"{where}.source", value["source"]))
 
     def link(self, where, value):
-        self.keys(where, value, ("name", "alpha", "beta", "efficiency"))
+        self.keys(where, value, ("name", "alpha", "beta", "efficiency"), ("start",))
         return Link(self.text(f"{where}.name", value["name"]),
                     self.figure(f"{where}.alpha", value["alpha"]),
                     self.figure(f"{where}.beta", value["beta"]),
-                    self.number(f"{where}.efficiency", value["efficiency"], most=1))
+                    self.number(f"{where}.efficiency", value["efficiency"], most=1),
+                    self.figure(f"{where}.start", value["start"]) if "start" in value else None)
+
+    def rows(self, value):
+        """Checks the share of `matrix` that products of so many rows reach."""
+        if not isinstance(value, list):
+            self.fail("rows", 'a list of {"rows": NUMBER, "efficiency": NUMBER}', value)
+        least = 0
+        for i, entry in enumerate(value):
+            self.keys(f"rows[{i}]", entry, ("rows", "efficiency"))
+            self.number(f"rows[{i}].efficiency", entry["efficiency"], most=1)
+            least = self.number(f"rows[{i}].rows", entry["rows"], least)
 
     def profile(self, data):
         self.keys("profile", data, [key for key in _TOP if key not in _OPTIONAL], _OPTIONAL)
@@ -172,7 +191,11 @@ class _Reader:
             self.fail("ranks_per_node", "a positive integer", ranks)
         if not matrix:
             self.fail("matrix", f"figures for some of {', '.join(_TYPES)}", matrix)
+        self.rows(data.get("rows", []))
+        if "beside" in data:
+            self.number("beside.value", self.figure("beside", data["beside"]).value, most=1)
         return Profile(
+            data=data, beside=self.figure("beside", data["beside"]) if "beside" in data else None,
             name=self.text("name", data["name"]), target=self.text("target", data["target"]),
             measured=self.truth("measured", data["measured"]),
             memory=self.figure("memory", data["memory"]),

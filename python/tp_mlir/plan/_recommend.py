@@ -9,7 +9,7 @@ stop where a rank more no longer pays: at the node's end, where collectives take
 where KV heads are copied rather than cut.
 """
 
-from . import _figures, _link
+from . import _figures
 from .._units import bytes_text, count_text, part_text, price_text, seconds_text
 
 # Twice the ranks should give at least so much more speed.
@@ -148,7 +148,8 @@ def _doublings(rows):
 
 def _leaves(row, profile):
     """Whether groups of tensor parallelism lie on several nodes."""
-    return _link.span("tp", row["mesh"], profile.ranks_per_node).leaves
+    return any("tp" in one["axis"] and one["link"] != profile.links[0].name
+               for one in row["collectives"])
 
 
 def _instead(workload, rate):

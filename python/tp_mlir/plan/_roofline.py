@@ -1,28 +1,22 @@
-"""Times from a roofline: arithmetic, memory and links, kernel by kernel.
+"""Times of a workload, composed of those that the compiler computes from a profile.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-A kernel takes as long as its arithmetic or its bytes, whichever takes longer, and a start. Kernels
-and collectives come one after the other: what a device overlaps makes the true time shorter.
+The cost model is tp-compile's (--explain=json with --link): the seconds of each kernel and each
+collective, and for how long a rank waits. It counts a cache that is full; here it is as full as the
+workload says.
 """
 
 import math
 from dataclasses import dataclass
 
-from . import _link
-
-_MATRIX = ("gemm", "nn.linear", "nn.matmul", "nn.experts", "nn.quantized_linear",
-           "nn.quantized_experts")
 _PAGED = "nn.paged_attention"
-#: On a GPU, f32 inputs of a quantised weight (a recipe has rounded them) are multiplied on tensor
-#: cores as a sum of so many parts in bf16 (kernels/device/quantized_tiles.cu).
-_PARTS = 3
 
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds by what takes them."""
+    """Seconds by what takes them; of communication, those for which a rank waits."""
     arithmetic: float = 0.0
     memory: float = 0.0
     starts: float = 0.0
@@ -42,26 +36,6 @@ class Time:
 _FIELDS = ("arithmetic", "memory", "starts", "communication")
 
 
-def _speed(work, profile):
-    """Operations a second of a kernel."""
-    kind = work["kernel"]
-    if kind in _MATRIX:
-        factor, table = profile.efficiency["matrix"], profile.matrix
-    elif "attention" in kind:
-        factor, table = profile.efficiency["attention"], profile.matrix
-    else:
-        return profile.vector.value * profile.efficiency["vector"]
-    if work["type"] not in table:
-        raise ValueError(f"{profile.name}: no figure for products in {work['type']}: expected "
-                         f"--dtype to be one of {', '.join(table)}")
-    speed = table[work["type"]].value
-    is_split = (kind == "nn.quantized_linear" and work["type"] == "f32" and
-                profile.target.startswith("cuda"))
-    if is_split and "bf16" in table:
-        speed = max(speed, table["bf16"].value / _PARTS)
-    return speed * factor
-
-
 @dataclass(frozen=True)
 class Cache:
     """How full the cache is: as a part of what the compiler counts, which is all of it."""
@@ -70,37 +44,34 @@ class Cache:
     bytes: float = 0.0   # of all rows' keys and values, all layers
 
 
-def _kernels(function, profile, ranks, cache):
-    part = profile.part(ranks)
-    bandwidth = profile.bandwidth.value * profile.efficiency["bandwidth"] * part
+def _check_type(work, profile):
+    if work["product"] and work["type"] not in profile.matrix:
+        raise ValueError(f"{profile.name}: no figure for products in {work['type']}: expected "
+                         f"--dtype to be one of {', '.join(profile.matrix)}")
+
+
+def _kernels(function, profile, cache):
     time = Time()
     paged = sum(work["count"] for work in function["work"] if work["kernel"] == _PAGED)
     for work in function["work"]:
-        flops, moved, count = work["flops"], work["bytes"], work["count"]
+        _check_type(work, profile)
+        seconds, moved = work["seconds"], work["bytes"]
+        at_peak, from_memory = seconds["arithmetic"], seconds["memory"]
         if work["kernel"] == _PAGED:
-            flops *= cache.seen
-            moved -= cache.bytes / paged * (1 - cache.read)
-        at_peak = flops / (_speed(work, profile) * part)
-        from_memory = moved / bandwidth
-        start = profile.kernel_seconds.value
+            at_peak *= cache.seen
+            from_memory *= 1 - cache.bytes / paged * (1 - cache.read) / moved
+        start = seconds["start"]
         time += (Time(arithmetic=at_peak, starts=start) if at_peak >= from_memory
-                 else Time(memory=from_memory, starts=start)) * count
+                 else Time(memory=from_memory, starts=start)) * work["count"]
     return time
-
-
-def communication(lines, mesh, profile):
-    """Seconds of the collectives of one run."""
-    return sum(line["count"] * _link.seconds(
-        line["messages"], line["traffic"],
-        _link.span(line["axis"], mesh, profile.ranks_per_node), profile.links) for line in lines)
 
 
 def run(candidate, name, profile, cache=Cache()):
     """The Time of one run of a function."""
     function = candidate.function(name)
-    ranks = math.prod(_link.parse_mesh(candidate.mesh).values())
-    return _kernels(function, profile, ranks, cache) + Time(
-        communication=communication(candidate.collectives(name), candidate.mesh, profile))
+    exposed = function["seconds"]["exposed"]
+    return _kernels(function, profile, cache) + Time(
+        communication=math.inf if exposed is None else exposed)
 
 
 def _steps(candidate):

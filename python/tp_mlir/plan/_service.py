@@ -86,7 +86,8 @@ class Loads:
 
     def _try(self, plan, degree, users):
         workload = dataclasses.replace(self.workload, users=users)
-        candidate = _work.compile_one(self.model, workload, plan, degree, self.profile.target)
+        candidate = _work.compile_one(self.model, workload, plan, degree, self.profile.target,
+                                         self.profile.figures_text)
         return candidate, workload, _figures.describe(candidate, workload, self.profile)
 
     def best(self, plan, degree):

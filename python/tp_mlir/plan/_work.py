@@ -10,8 +10,10 @@ second; nothing here knows the shapes of a model.
 import concurrent.futures
 import dataclasses
 import json
+import math
 import os
 import re
+import tempfile
 
 from .. import _tools
 from .._errors import InputError, UsageError
@@ -88,6 +90,10 @@ class Candidate:
     data: dict = None      # --explain=json
     refusal: str = None    # or why it is none
 
+    @property
+    def ranks(self):
+        return math.prod(int(axis.split("=")[1]) for axis in self.mesh.split(","))
+
     def function(self, name):
         for function in self.data["functions"]:
             if function["name"] == name:
@@ -101,9 +107,9 @@ class Candidate:
         return [line for line in self.data["collectives"] if line["function"] == name]
 
 
-def _arguments(model, workload, plan, degree, target):
+def _arguments(model, workload, plan, degree, target, link):
     arguments = [model, "--mesh", workload.mesh(degree), "--plan", plan, "--target", target,
-                 "--explain=json"]
+                 "--link", link, "--explain=json"]
     for name, value in workload.options().items():
         if value is True:
             arguments.append(f"--{name}")
@@ -133,10 +139,23 @@ def _of_our_options(error):
     return UsageError("tp-plan", 2, f"for --{found[1]}: {found[2]}{more}")
 
 
-def compile_one(model, workload, plan, degree, target):
-    """The Candidate. A degree that does not fit the model is one with a refusal."""
+def _explained(model, workload, plan, degree, target, figures):
+    """What tp-compile prints of a candidate, with times by a profile's figures."""
+    with tempfile.NamedTemporaryFile("w", prefix="tp-plan-", suffix=".json") as link:
+        link.write(figures)
+        link.flush()
+        return _tools.run("tp-compile", _arguments(model, workload, plan, degree, target,
+                                                   link.name))
+
+
+def compile_one(model, workload, plan, degree, target, figures):
+    """The Candidate. A degree that does not fit the model is one with a refusal.
+
+    Args:
+        figures: a profile as JSON, which the times are computed from.
+    """
     try:
-        printed = _tools.run("tp-compile", _arguments(model, workload, plan, degree, target))
+        printed = _explained(model, workload, plan, degree, target, figures)
     except UsageError as error:
         raise _of_our_options(error) from error
     except InputError as error:

@@ -1,0 +1,133 @@
+//===- CostModel.cpp - Seconds of kernels and collectives -----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See CostModel.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Cost/CostModel.h"
+
+#include "tp/Sharding/Cost.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <limits>
+
+using namespace tp;
+
+Span tp::getSpan(llvm::ArrayRef<AxisRef> axes, const Mesh &mesh,
+                 int64_t perNode) {
+  Span worst{getShardCount(axes), 1, getShardCount(axes)};
+  for (llvm::ArrayRef<int64_t> group : mesh.getGroups(axes)) {
+    std::map<int64_t, int64_t> ranksOf;
+    for (int64_t rank : group)
+      ++ranksOf[rank / perNode];
+    int64_t fewest = worst.ranks, nodes = ranksOf.size();
+    for (auto [node, count] : ranksOf)
+      fewest = std::min(fewest, count);
+    if (std::pair(nodes, -fewest) > std::pair(worst.nodes, -worst.fewest))
+      worst = {worst.ranks, nodes, fewest};
+  }
+  return worst;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// On a GPU, f32 inputs of a quantised weight, which a recipe has rounded, are
+/// multiplied on tensor cores as a sum of so many parts in bf16
+/// (kernels/device/quantized_tiles.cu).
+static constexpr double numParts = 3;
+
+/// Operations a second of the whole device in this kernel.
+static double getSpeed(const KernelWork &work, const Profile &profile) {
+  bool isAttention = llvm::StringRef(work.kernel).contains("attention");
+  auto matrix = profile.matrix.find(work.type);
+  // Of a type without a figure, products are made of ordinary arithmetic.
+  if ((!work.isProduct && !isAttention) || matrix == profile.matrix.end())
+    return profile.vector * profile.vectorEfficiency;
+  double speed = matrix->second;
+  bool isSplit = work.kernel == "nn.quantized_linear" && work.type == "f32" &&
+                 llvm::StringRef(profile.target).starts_with("cuda");
+  auto half = profile.matrix.find("bf16");
+  if (isSplit && half != profile.matrix.end())
+    speed = std::max(speed, half->second / numParts);
+  if (isAttention)
+    return speed * profile.attentionEfficiency;
+  return speed * profile.matrixEfficiency * profile.getRowEfficiency(work.rows);
+}
+
+KernelSeconds CostModel::getKernel(const KernelWork &work) const {
+  double part = profile.getPart(mesh.getNumRanks());
+  return {work.flops / (getSpeed(work, profile) * part),
+          double(work.bytes) /
+              (profile.bandwidth * profile.bandwidthEfficiency * part),
+          profile.kernelSeconds};
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+// A ring whose ranks lie on several nodes waits in each of its steps for the
+// message that leaves a node. The ranks of a group that share a node leave it
+// by as many network adapters as they are.
+double CostModel::getCollective(int64_t messages, int64_t traffic,
+                                llvm::ArrayRef<AxisRef> axes) const {
+  Span span = tp::getSpan(axes, mesh, profile.ranksPerNode);
+  if (span.ranks == 1 || messages == 0)
+    return 0;
+  Link link = profile.links.front();
+  double speed = link.getSpeed();
+  if (span.leavesNode()) {
+    if (profile.links.size() < 2)
+      return std::numeric_limits<double>::infinity();
+    const Link &network = profile.links[1];
+    link.start = std::max(link.start, network.start);
+    link.alpha = std::max(link.alpha, network.alpha);
+    speed = std::min(speed, network.getSpeed() * double(span.fewest));
+    if (span.fewest == 1 && span.nodes == span.ranks)
+      speed = network.getSpeed();
+  }
+  return link.start + double(messages) * link.alpha + double(traffic) / speed;
+}
+
+AxisList CostModel::getAxes(CollectiveOpInterface op) const {
+  mlir::FailureOr<AxisList> axes =
+      resolveAxes(op.getGroupAxes(), mesh, [&] { return op->emitOpError(); });
+  return succeeded(axes) ? *axes : AxisList();
+}
+
+double CostModel::getCollective(CollectiveOpInterface op,
+                                unsigned parts) const {
+  AxisList axes = getAxes(op);
+  return getCollective(getRingHops(op.getRow().kind, getShardCount(axes)),
+                       getTraffic(op, mesh) / parts, axes);
+}
+
+Span CostModel::getSpan(CollectiveOpInterface op) const {
+  return tp::getSpan(getAxes(op), mesh, profile.ranksPerNode);
+}
+
+//===----------------------------------------------------------------------===//
+// Clock
+//===----------------------------------------------------------------------===//
+
+void Clock::run(double seconds) {
+  // Up to when the link is busy, kernels are slower.
+  double slow = std::max(0.0, linkFree - now);
+  double done = std::min(seconds, slow * beside);
+  now += done / beside + (seconds - done);
+}
+
+double Clock::start(double seconds) {
+  return linkFree = std::max(now, linkFree) + seconds;
+}
+
+double Clock::wait(double time) {
+  double waited = std::max(0.0, time - now);
+  now += waited;
+  return waited;
+}

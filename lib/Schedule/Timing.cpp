@@ -1,0 +1,152 @@
+//===- Timing.cpp - The times of a scheduled program ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A scheduled function is run on a clock, operation by operation: kernels take
+// their time on the processor, collectives on the link, and an await waits for
+// what is left of its collective. A loop is its body so many times.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Work.h"
+#include "tp/Schedule/Describe.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Cost/CostModel.h"
+#include "tp/Schedule/RowKernels.h"
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+/// Runs the operations of one function.
+class Run {
+public:
+  explicit Run(const CostModel &model) : model(model) {}
+
+  /// Returns the seconds of a block's operations, run once.
+  FailureOr<double> run(Block &block);
+
+  RunSeconds seconds;
+  /// By the number of a collective's ledger entry.
+  std::map<int64_t, CallSeconds> calls;
+
+private:
+  const CostModel &model;
+
+  LogicalResult runKernel(Operation *op, Clock &clock);
+  void addWait(CollectiveOpInterface op, double waited);
+};
+
+} // namespace
+
+/// The number of an entry; -1 where a collective has none.
+static int64_t getId(CollectiveOpInterface op) {
+  LedgerAttr entry = op.getLedgerEntry();
+  return entry ? entry.getId() : -1;
+}
+
+void Run::addWait(CollectiveOpInterface op, double waited) {
+  waited *= double(getRunCount(op));
+  calls[getId(op)].exposed += waited;
+  seconds.exposed += waited;
+}
+
+LogicalResult Run::runKernel(Operation *op, Clock &clock) {
+  FailureOr<std::optional<KernelWork>> work = readWork(op);
+  if (failed(work))
+    return failure();
+  if (!*work)
+    return success();
+  KernelSeconds one = model.getKernel(**work);
+  clock.run(one.getTotal());
+  double count = double((*work)->count);
+  (one.arithmetic >= one.memory ? seconds.arithmetic : seconds.memory) +=
+      count * std::max(one.arithmetic, one.memory);
+  seconds.starts += count * one.start;
+  return success();
+}
+
+FailureOr<double> Run::run(Block &block) {
+  Clock clock(model.getProfile().beside);
+  DenseMap<Operation *, double> done;
+  for (Operation &op : block) {
+    if (auto loop = dyn_cast<RepeatOp>(op)) {
+      FailureOr<double> body = run(*loop.getBodyBlock());
+      if (failed(body))
+        return failure();
+      clock.run(*body * double(loop.getCount()));
+    } else if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+      double time = model.getCollective(collective);
+      done[&op] = clock.start(time);
+      time *= double(getRunCount(&op));
+      CallSeconds &call = calls[getId(collective)];
+      Span span = model.getSpan(collective);
+      call.total += time;
+      call.ranks = span.ranks;
+      call.nodes = span.nodes;
+      seconds.communication += time;
+      if (!getAwait(&op))
+        addWait(collective, clock.wait(done.at(&op)));
+    } else if (auto await = dyn_cast<AwaitOp>(op)) {
+      auto started = await.getStarted().getDefiningOp<CollectiveOpInterface>();
+      addWait(started, clock.wait(done.at(started)));
+    } else if (failed(runKernel(&op, clock))) {
+      return failure();
+    }
+  }
+  return clock.getNow();
+}
+
+/// Runs a function that is no kernel on a clock.
+static LogicalResult runFunction(func::FuncOp function, const CostModel &model,
+                                 Run &run) {
+  FailureOr<double> total = run.run(function.getBody().front());
+  if (failed(total))
+    return failure();
+  run.seconds.total = *total;
+  return success();
+}
+
+static CostModel getModel(ModuleOp module, const Profile &profile) {
+  MeshOp mesh = getUniqueMesh(module);
+  return CostModel(profile, mesh ? mesh.getMesh().toMesh() : Mesh());
+}
+
+FailureOr<std::map<std::string, RunSeconds>>
+tp::getRunSeconds(ModuleOp module, const Profile &profile) {
+  CostModel model = getModel(module, profile);
+  std::map<std::string, RunSeconds> times;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal() || function->hasAttr(kernelAttrName))
+      continue;
+    Run run(model);
+    if (failed(runFunction(function, model, run)))
+      return failure();
+    times[function.getSymName().str()] = run.seconds;
+  }
+  return times;
+}
+
+LogicalResult tp::addSeconds(ModuleOp module, const Profile &profile,
+                             LedgerReport &report) {
+  report.profile = profile.name;
+  CostModel model = getModel(module, profile);
+  for (FunctionTotals &totals : report.functions) {
+    auto function = module.lookupSymbol<func::FuncOp>(totals.name);
+    if (!function || !totals.memory)
+      continue;
+    for (KernelWork &work : totals.work)
+      work.seconds = model.getKernel(work);
+    Run run(model);
+    if (failed(runFunction(function, model, run)))
+      return failure();
+    totals.seconds = run.seconds;
+    for (LedgerLine &line : report.lines)
+      if (line.function == totals.name)
+        line.seconds = run.calls[line.id];
+  }
+  return success();
+}
