@@ -175,7 +175,9 @@ class _Reader:
         for i, entry in enumerate(value):
             self.keys(f"rows[{i}]", entry, ("rows", "efficiency"))
             self.number(f"rows[{i}].efficiency", entry["efficiency"], most=1)
-            least = self.number(f"rows[{i}].rows", entry["rows"], least)
+            if self.number(f"rows[{i}].rows", entry["rows"]) <= least:
+                self.fail(f"rows[{i}].rows", f"a number above {least}", entry["rows"])
+            least = entry["rows"]
 
     def profile(self, data):
         self.keys("profile", data, [key for key in _TOP if key not in _OPTIONAL], _OPTIONAL)
