@@ -85,8 +85,8 @@ TEST(CostModel, Nodes) {
 }
 
 // The model is within a fifth of published times of NCCL's all-reduce on H100,
-// but for 2 and 4 MB on 6 devices. The profile's latency is made of the smallest
-// of them; its bandwidth is the data sheet's.
+// but for 2 and 4 MB on 6 devices. The profile's latency is made of the
+// smallest of them; its bandwidth is the data sheet's.
 TEST(CostModel, PublishedAllReduces) {
   Profile h100 = read("h100");
   struct Row {
