@@ -150,10 +150,20 @@ static void buildKernels(OpPassManager &manager, const StageOptions &options) {
   manager.addPass(createPlanBuffers());
 }
 
-static void buildSchedule(OpPassManager &manager, const StageOptions &options) {
+/// Products as a library has them, before rows are cut.
+static void buildProducts(OpPassManager &manager) {
   manager.addPass(createJoinCollectives());
   manager.addNestedPass<func::FuncOp>(createStoreQuantized());
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
+}
+
+void tp::buildSplitRows(OpPassManager &manager, unsigned chunks) {
+  manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
+  manager.addNestedPass<func::FuncOp>(createSplitRows({chunks}));
+}
+
+static void buildSchedule(OpPassManager &manager, const StageOptions &options) {
+  buildProducts(manager);
   ProfileHandle profile = options.getProfile();
   bool startsCollectives = options.target->getTraits().startsCollectives;
   if (options.overlap.kind == Overlap::Kind::Rows && !options.keepsRowsWhole)

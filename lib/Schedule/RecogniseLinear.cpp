@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 namespace tp {
@@ -101,6 +102,8 @@ static Value transposeParameter(ParameterOp op) {
       source ? source.getSteps() : ArrayRef<int64_t>());
   auto clone = cast<ParameterOp>(builder.clone(*op));
   clone.setSourceAttr(swapped);
+  // It is another value than the one that the number is of.
+  clone->removeAttr(valueIdAttrName);
   clone.getResult().setType(swapType(local));
   if (globalAttr)
     clone->setAttr(TPDialect::getGlobalTypeAttrName(),
@@ -262,6 +265,10 @@ static void addInto(nn::EmbeddingBackwardOp op) {
   Value other = sum.getLhs() == op.getResult() ? sum.getRhs() : sum.getLhs();
   op->moveBefore(sum);
   op.getIntoMutable().assign(other);
+  // Its result is now the sum's value.
+  op->removeAttr(valueIdAttrName);
+  if (Attribute number = sum->getAttr(valueIdAttrName))
+    op->setAttr(valueIdAttrName, number);
   sum.replaceAllUsesWith(op.getResult());
   sum.erase();
 }

@@ -16,9 +16,15 @@ using namespace mlir;
 
 namespace tp {
 
+/// The first step of the stage schedule: rows in parts, as `--overlap rows=C`
+/// has them. What follows is no tensors any more, and is executed.
+static constexpr StringLiteral rowsName = "rows";
+/// So many, which divide few sizes.
+static constexpr unsigned rowParts = 3;
+
 ArrayRef<StringRef> getVerifiableStages() {
   static const StringRef stages[] = {"propagate", "partition", "collectives",
-                                     "lower"};
+                                     rowsName, "lower"};
   return stages;
 }
 
@@ -54,6 +60,14 @@ std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,
     stages.push_back(
         makeStage(stage, isCompared ? Check::Interpret : Check::No, options));
   }
+  if (llvm::is_contained(compared, rowsName))
+    stages.push_back({rowsName.str(),
+                      [](ModuleOp module) {
+                        PassManager passes(module.getContext());
+                        buildSplitRows(passes, rowParts);
+                        return passes.run(module);
+                      },
+                      Check::Interpret});
   // What lower gives is no module any more: it is made of a copy and run.
   if (llvm::is_contained(compared, "lower"))
     stages.push_back(

@@ -14,7 +14,9 @@
 #include "BodyProgram.h"
 #include "Coverage.h"
 #include "RandomProgram.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Verifier.h"
+#include "tp/Schedule/Buffers.h"
 #include "tp/Verify/Stages.h"
 #include <chrono>
 
@@ -87,6 +89,21 @@ static bool isPerRank(ModuleOp module) {
   });
 }
 
+/// Counts collectives with and without parts, and what reads a sum directly:
+/// an operation that is computed row by row, or another one.
+static void countRows(ModuleOp module, std::map<std::string, int64_t> &counts) {
+  module.walk([&](CollectiveOpInterface op) {
+    ++counts[op->hasAttr(partAttrName)    ? "rows: part of a collective"
+             : op->hasAttr(wholeAttrName) ? "rows: whole collective"
+                                          : "rows: not asked"];
+    for (Operation *reader : op->getResult(0).getUsers())
+      counts[isa<linalg::LinalgOp>(reader) ||
+                     reader->getName().getDialectNamespace() == "arith"
+                 ? "reads a collective: of rows"
+                 : "reads a collective: other"]++;
+  });
+}
+
 /// Whether an error is about what no program is written with: then it is no
 /// refusal, but one of our own verifiers, or the runtime, stops what a stage
 /// made.
@@ -142,8 +159,10 @@ static void verifyTrial(Trial &trial, ModuleOp module,
                                           Check::No});
   bool breaksOwnWork = false;
   for (VerifyStage &step : steps)
-    step.run = [&, run = step.run](ModuleOp module) {
+    step.run = [&, run = step.run, name = step.name](ModuleOp module) {
       LogicalResult result = run(module);
+      if (succeeded(result) && name == "rows")
+        countRows(module, trial.counts);
       breaksOwnWork |= failed(result) && isPerRank(module);
       return result;
     };

@@ -73,6 +73,9 @@ struct StageOptions {
 void buildStage(mlir::OpPassManager &manager, Stage stage,
                 const StageOptions &options);
 
+/// Adds the passes of schedule up to rows in `chunks` parts.
+void buildSplitRows(mlir::OpPassManager &manager, unsigned chunks);
+
 /// Adds what verifies that a module is as `stage` leaves it, if anything does:
 /// the last pass of the stage.
 void buildContract(mlir::OpPassManager &manager, Stage stage,

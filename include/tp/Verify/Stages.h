@@ -16,7 +16,7 @@
 namespace tp {
 
 /// The stages that can be compared, in order: propagate, partition,
-/// collectives, lower.
+/// collectives, rows (of schedule: rows in parts), lower.
 llvm::ArrayRef<llvm::StringRef> getVerifiableStages();
 
 /// The stages import, which is compared, and differentiate, which adds
