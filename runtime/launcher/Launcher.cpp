@@ -177,6 +177,9 @@ Status runEntry(Session &session, const Options &options) {
       TPRT_TRY(writeFile("-", describeResults(outputs[0])));
     if (!options.states.empty())
       TPRT_TRY(writeTensors(options.states, states));
+    // They are there to be looked at.
+    for (const std::vector<HostTensor> &results : outputs)
+      TPRT_TRY(explainNotFinite(session, results));
   }
   sayWhatRan(session, options, entries);
   return report(session, options);

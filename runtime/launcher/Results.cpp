@@ -8,6 +8,7 @@
 
 #include "Results.h"
 
+#include "../tensors/NotFinite.h"
 #include "tprt/units.h"
 
 #include <algorithm>
@@ -75,6 +76,24 @@ std::string tprt::describeResults(const std::vector<HostTensor> &results) {
   for (const HostTensor &tensor : results)
     text += describe(tensor);
   return text;
+}
+
+Status tprt::explainNotFinite(Session &session,
+                              const std::vector<HostTensor> &results) {
+  for (const HostTensor &tensor : results) {
+    NotFinite counts;
+    int64_t count = elementCount(tensor.shape);
+    countNotFinite(fileTypeOf(tensor.type), tensor.bytes.data(), count, counts);
+    if (!counts.any())
+      continue;
+    const std::string &cause = session.notFiniteWeights();
+    if (cause.empty())
+      return {};
+    return userError("output '", tensor.name,
+                     "': ", counts.nans + counts.infinities, " of ", count,
+                     " values are not finite: ", cause);
+  }
+  return {};
 }
 
 static std::string onRanks(const Session &session) {

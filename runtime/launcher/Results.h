@@ -19,6 +19,10 @@ namespace tprt {
 /// value, and the first and last elements, or all if they are few.
 std::string describeResults(const std::vector<HostTensor> &results);
 
+/// An error if a result is not finite because the weights are not.
+Status explainNotFinite(Session &session,
+                        const std::vector<HostTensor> &results);
+
 /// "ran main once on 2 ranks: weights in 3.1 ms, step 412 us".
 std::string describeRun(const Session &session,
                         const std::vector<int64_t> &entries, int64_t repeat);

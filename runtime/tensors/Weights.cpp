@@ -469,6 +469,16 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
                  : int64_t(0);
 }
 
+std::vector<Weights::Located> Weights::parameterTensors() const {
+  std::vector<Located> tensors;
+  std::set<std::string> names;
+  for (const auto &slot : slots)
+    for (const Located &tensor : slot)
+      if (names.insert(tensor.name).second)
+        tensors.push_back(tensor);
+  return tensors;
+}
+
 Expected<uint64_t> Weights::fingerprint() const {
   std::string text = std::to_string(seed);
   constexpr int64_t kSample = 256;

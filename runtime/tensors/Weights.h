@@ -51,6 +51,9 @@ public:
   /// The tensors of `spec`, unused ones among them, but neither those that the
   /// program excludes nor second forms of what is read; empty for random.
   const Tensors &checkpoint() const { return all; }
+  /// The tensors that parameters are read from, each once, in the order of the
+  /// parameters; empty for random.
+  std::vector<Located> parameterTensors() const;
   /// For people: what of the files is not read. Empty: nothing to say.
   const std::string &note() const { return unreadNote; }
 
