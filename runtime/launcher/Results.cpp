@@ -78,13 +78,22 @@ std::string tprt::describeResults(const std::vector<HostTensor> &results) {
   return text;
 }
 
+/// Whether nothing but minus infinity is not finite, which masks that are
+/// weights of a program give by right.
+static bool isMasked(const HostTensor &tensor) {
+  for (int64_t i = 0, count = elementCount(tensor.shape); i < count; ++i)
+    if (!(elementOf(tensor, i) < std::numeric_limits<double>::infinity()))
+      return false;
+  return true;
+}
+
 Status tprt::explainNotFinite(Session &session,
                               const std::vector<HostTensor> &results) {
   for (const HostTensor &tensor : results) {
     NotFinite counts;
     int64_t count = elementCount(tensor.shape);
     countNotFinite(fileTypeOf(tensor.type), tensor.bytes.data(), count, counts);
-    if (!counts.any())
+    if (!counts.any() || isMasked(tensor))
       continue;
     const std::string &cause = session.notFiniteWeights();
     if (cause.empty())

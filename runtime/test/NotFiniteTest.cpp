@@ -93,6 +93,19 @@ TEST(NotFinite, OfWeightsAreNamed) {
   EXPECT_NE(result.out.find("35 not finite"), std::string::npos) << result.out;
 }
 
+/// A mask that is a weight gives minus infinity by right; the other sign, none.
+TEST(NotFinite, MinusInfinityAloneIsAMask) {
+  for (float value : {-kInfinite, kInfinite}) {
+    Fixture f(1);
+    f.b2[1] = value;
+    f.checkpoint[3].bytes = toBytes(TPRT_F32, f.b2);
+    f.writeCheckpoint();
+    auto result = f.run(f.weights() + f.input());
+    EXPECT_EQ(result.code, value > 0 ? 1 : 0) << result.err;
+    EXPECT_NE(result.out.find("5 not finite"), std::string::npos) << result.out;
+  }
+}
+
 TEST(NotFinite, OfMoreTensorsTheFirstAreNamed) {
   Fixture f(1);
   for (size_t i = 0; i < 4; ++i)
