@@ -23,6 +23,10 @@ struct GenerateOptions {
   int64_t logProbabilities = -1;
 };
 
+/// A usage error that says which option the program cannot do, whatever the
+/// prompts are.
+Status checkOptions(const Manifest &manifest, const GenerateOptions &options);
+
 /// The prompts of the file, a JSON list of lists of ids, as requests that the
 /// program can answer.
 Expected<std::vector<generation::Request>>

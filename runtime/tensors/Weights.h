@@ -17,6 +17,9 @@
 
 namespace tprt {
 
+/// The seed of `random:SEED` and `init:SEED`; none of another `spec`.
+Expected<std::optional<uint64_t>> readWeightsSeed(const std::string &spec);
+
 class Weights {
 public:
   /// `spec`: a directory with model.safetensors or

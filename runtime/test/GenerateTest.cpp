@@ -176,10 +176,10 @@ TEST(Generate, Refusals) {
   std::string error = "tp-run: error: ";
   std::string where = error + "prompts '" + prompts + "'";
   for (const char *outputs : {"--output a.npy", "--output a.json --output -"})
-    f.refuse(outputs, 1,
+    f.refuse(outputs, 2,
              error + "--generate: expected one --output FILE.json for what is "
                      "generated, or none or - for standard output");
-  f.refuse("--stats=json", 1,
+  f.refuse("--stats=json", 2,
            error +
                "--stats: expected --output FILE.json beside it, as standard "
                "output has the answers");
@@ -187,8 +187,8 @@ TEST(Generate, Refusals) {
       f.output() + " --entry step_1", 2,
       "tp-run: error: --entry excludes --generate\nRun with --help for more "
       "information.");
-  f.refuse(f.output() + " --top-p 2", 1,
-           where + "[0]: top-p: expected a number in [0, 1], got 2");
+  f.refuse(f.output() + " --top-p 2", 2,
+           error + "top-p: expected a number in [0, 1], got 2");
   std::pair<const char *, const char *> faults[] = {
       {"{}", ": expected a list, got object"},
       {"[[1], 2]", "[1]: expected a list, got number"},

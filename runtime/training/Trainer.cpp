@@ -127,13 +127,19 @@ static Status checkSave(const Options &options, const Source &source) {
   return {};
 }
 
+Status training::checkRecipe(const Manifest &manifest, const Options &options,
+                             const Source &source) {
+  TPRT_ASSIGN(auto program, trainingOf(manifest));
+  json all;
+  return Recipe::make(program, options.recipe, source.progress.recipe, all)
+      .status()
+      .asUsage();
+}
+
 Status training::check(Session &session, const Options &options,
                        const Source &source) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
   TPRT_ASSIGN(auto program, trainingOf(steps.manifest()));
-  json all;
-  TPRT_TRY(Recipe::make(program, options.recipe, source.progress.recipe, all)
-               .status());
   const Progress &before = source.progress;
   TPRT_TRY(openData(steps, options, before).status());
   if (!source.states.empty() && before.optimizer != program.name())

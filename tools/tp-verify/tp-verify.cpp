@@ -145,6 +145,10 @@ int CommandLine::check() const {
   if (report != "text" && report != "json")
     return complain("for the --report option: expected text or json, got " +
                     report);
+  if (llvm::StringRef(weights).starts_with("random:"))
+    return complain("for the --weights option: expected a directory, or "
+                    "random, whose seed is that of --seed, got '" +
+                    weights + "'");
   if (steps.getNumOccurrences() && steps < 1)
     return complain("for the --steps option: expected at least one step, got " +
                     llvm::Twine(steps));
