@@ -599,21 +599,24 @@ int tprt::launch(int argc, char **argv) {
   addSeed(app, options);
   refuseMistakes(app);
   app.set_version_flag("--version", versionText("tp-run"));
+  // A file that may not grow further is an error of the write, and so is a pipe
+  // that nobody reads.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     app.parse(argc, argv);
     if (app.count("--seed") > 0 && !options.generates() && !options.trains())
       throw CLI::RequiresError("--seed", "--generate or --train");
   } catch (const CLI::ParseError &error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
+    std::ostringstream out;
+    if (app.exit(error, out, std::cerr) != 0)
+      return int(Code::Usage);
+    return endWith("tp-run", writeFile("-", out.str()));
   }
   options.session.timeline = !options.timeline.empty();
   options.train.isInterrupted = isInterrupted;
-  // A file that may not grow further is an error of the write.
-  std::signal(SIGXFSZ, SIG_IGN);
 
   int code = 0;
   Status status = caught([&] { return execute(options, argv, code); });
-  if (!status.ok())
-    std::fprintf(stderr, "tp-run: error: %s\n", status.message().c_str());
-  return status.ok() ? code : int(status.code());
+  return status.ok() ? code : endWith("tp-run", status);
 }

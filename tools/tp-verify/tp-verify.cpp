@@ -16,12 +16,11 @@
 #include "tp/Import/ModelAttributes.h"
 #include "tp/InitAll.h"
 #include "tp/Support/ReadModule.h"
-#include "tp/Support/Version.h"
+#include "tp/Support/Tool.h"
 #include "tp/Verify/Derivative.h"
 #include "tp/Verify/Stages.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/InitLLVM.h"
 #include <variant>
 
 namespace cl = llvm::cl;
@@ -268,8 +267,7 @@ static int printDerivative(const CommandLine &line, mlir::ModuleOp module,
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  tp::setVersionPrinter("tp-verify");
+  tp::Tool tool(argc, argv, "tp-verify");
   CommandLine line;
   cl::HideUnrelatedOptions(line.category);
   if (!cl::ParseCommandLineOptions(
