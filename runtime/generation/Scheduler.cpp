@@ -479,6 +479,11 @@ Status Scheduler::step(std::vector<Event> &events) {
   if (idle())
     return {};
   auto start = Clock::now();
+  int64_t prefilled = 0, generated = 0;
+  statistics.update([&](const Statistics &s) {
+    prefilled = s.promptComputed + s.computedAgain;
+    generated = s.generatedTokens;
+  });
   compose();
   gauge();
   auto modelStart = Clock::now();
@@ -506,6 +511,11 @@ Status Scheduler::step(std::vector<Event> &events) {
     double seconds = secondsSince(start);
     s.seconds += seconds;
     s.hostSeconds += seconds - modelSeconds;
+    if (s.promptComputed + s.computedAgain != prefilled)
+      return;
+    ++s.decodeSteps;
+    s.decodeSeconds += seconds;
+    s.decodeTokens += s.generatedTokens - generated;
   });
   return {};
 }

@@ -114,7 +114,7 @@ static std::string toJson(const std::vector<Answer> &answers,
 
 /// Rank 0's part.
 static Status answerAll(Session &session, std::vector<Request> requests,
-                        std::vector<Answer> &answers, std::string &statistics) {
+                        std::vector<Answer> &answers, Statistics &statistics) {
   TPRT_ASSIGN(auto program, generationOf(session.manifest()));
   TPRT_ASSIGN(auto model, SessionModel::make(session));
   Generator generator(program, std::move(model), int64_t(requests.size()));
@@ -131,12 +131,12 @@ static Status answerAll(Session &session, std::vector<Request> requests,
       return event->error.in(detail::join("prompt ", event->request - 1));
     answers[event->request - 1].add(*event);
   }
-  statistics = generator.statistics().toJson();
+  statistics = generator.statistics();
   return {};
 }
 
 Status tprt::generate(Session &session, const GenerateOptions &options,
-                      std::vector<Request> requests, std::string &statistics) {
+                      std::vector<Request> requests, Statistics &statistics) {
   if (!session.root())
     return follow(session);
   std::vector<Answer> answers;

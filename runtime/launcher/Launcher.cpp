@@ -191,7 +191,7 @@ Status runGenerate(Session &session, const Options &options,
                    std::vector<generation::Request> requests) {
   TPRT_TRY(session.loadWeights(options.weights));
   heedInterrupts(options.isLaunched());
-  std::string statistics;
+  generation::Statistics statistics;
   size_t prompts = requests.size();
   auto start = std::chrono::steady_clock::now();
   TPRT_TRY(
@@ -199,9 +199,10 @@ Status runGenerate(Session &session, const Options &options,
   std::chrono::duration<double> taken =
       std::chrono::steady_clock::now() - start;
   if (session.root() && options.stats.empty())
-    std::fprintf(stderr, "tp-run: %s\n",
-                 describeAnswers(session, prompts, taken.count()).c_str());
-  return report(session, options, statistics);
+    std::fprintf(
+        stderr, "tp-run: %s\n",
+        describeAnswers(session, prompts, taken.count(), statistics).c_str());
+  return report(session, options, statistics.toJson());
 }
 
 Status runTraining(Session &session, const Options &options,

@@ -110,12 +110,29 @@ static std::string onRanks(const Session &session) {
   return detail::join(" on ", ranks, ranks == 1 ? " rank" : " ranks");
 }
 
+static std::string tokensIn(int64_t count, const char *what, double seconds) {
+  return detail::join(count, count == 1 ? " token" : " tokens", what, " in ",
+                      formatSeconds(seconds));
+}
+
 std::string tprt::describeAnswers(const Session &session, size_t prompts,
-                                  double seconds) {
-  return detail::join("answered ", prompts,
-                      prompts == 1 ? " prompt" : " prompts", onRanks(session),
-                      ": weights in ", formatSeconds(session.loadSeconds()),
-                      ", answers in ", formatSeconds(seconds));
+                                  double seconds,
+                                  const generation::Statistics &statistics) {
+  const generation::Statistics &s = statistics;
+  std::string text = detail::join(
+      "answered ", prompts, prompts == 1 ? " prompt" : " prompts",
+      onRanks(session), ": weights in ", formatSeconds(session.loadSeconds()),
+      ", answers in ", formatSeconds(seconds));
+  text += "; " + tokensIn(s.promptComputed, " of prompts",
+                          s.seconds - s.decodeSeconds);
+  if (s.decodeTokens == 0)
+    return text;
+  char rate[32];
+  std::snprintf(rate, sizeof rate, s.decodeRate() < 100 ? "%.1f" : "%.0f",
+                s.decodeRate());
+  return detail::join(text, ", then ",
+                      tokensIn(s.decodeTokens, "", s.decodeSeconds), " (", rate,
+                      " tokens/s)");
 }
 
 std::string tprt::describeRun(const Session &session,

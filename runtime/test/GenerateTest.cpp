@@ -61,6 +61,14 @@ TEST(Generate, TheSameTokensOnAnyRanks) {
       EXPECT_EQ(stats["tokens"]["generated"], tokens);
       EXPECT_GT(stats["tokens"]["prefix_hits"], 0);
       EXPECT_GT(stats["tokens_per_second"], 0);
+      const json &decode = stats["decode"];
+      EXPECT_GT(decode["steps"], 0);
+      EXPECT_LT(decode["steps"], stats["steps"]["count"]);
+      EXPECT_GT(decode["tokens"], 0);
+      EXPECT_LT(decode["tokens"], stats["tokens"]["generated"]);
+      EXPECT_LT(decode["seconds"], stats["steps"]["seconds"]);
+      EXPECT_DOUBLE_EQ(decode["tokens_per_second"],
+                       double(decode["tokens"]) / double(decode["seconds"]));
       EXPECT_GT(stats["seconds_to_first_token"]["p99"], 0);
       EXPECT_GE(stats["seconds_between_tokens"]["p99"],
                 stats["seconds_between_tokens"]["p50"]);
@@ -165,7 +173,8 @@ TEST(Generate, AnswersGoToStandardOutput) {
     EXPECT_TRUE(inOrder(result.err, {"tp-run: answered ",
                                      " prompts on 2 ranks: "
                                      "weights in ",
-                                     ", answers in "}))
+                                     ", answers in ", " tokens of prompts in ",
+                                     ", then ", " tokens in ", " tokens/s)\n"}))
         << result.err;
   }
 }
