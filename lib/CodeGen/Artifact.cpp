@@ -12,6 +12,7 @@
 #include "tp/CodeGen/Artifact.h"
 
 #include "tp/CodeGen/CodeGen.h"
+#include "tp/Support/OutputFile.h"
 #include "tprt/abi.h"
 #include "tprt/artifact.h"
 
@@ -140,15 +141,14 @@ static FailureOr<std::string> link(StringRef object, ModuleOp module) {
     return module.emitError("cannot link: expected LLVM's linker as " TP_LLD
                             ", or ld.lld on the path; install lld-22");
   TemporaryFile input("o"), output("so"), log("txt");
-  std::error_code error;
+  std::string error;
   for (const TemporaryFile *file : {&input, &output, &log})
-    if (!error)
+    if (error.empty())
       error = file->error;
-  if (!error)
+  if (error.empty())
     error = writeFile(input.path, object);
-  if (error)
-    return module.emitError("cannot write temporary files for the linker: ")
-           << error.message();
+  if (!error.empty())
+    return module.emitError("for the linker: ") << error;
   SmallVector<StringRef> arguments{
       *linker,         "-shared", "--no-undefined", "-z",
       "now",           "-z",      "relro",          "--build-id=none",
@@ -263,15 +263,7 @@ std::string tp::writeProgram(const Program &program, llvm::StringRef path) {
     for (NamedBytes &section : program.kernels->getSections())
       sections.push_back({std::move(section.name), std::move(section.bytes)});
   sections.push_back({"constants", program.constants});
-  // Through a temporary file: no partial one is ever seen under that name.
-  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << tprt::writeArtifact(sections);
-    return llvm::Error::success();
-  });
-  if (!error)
-    return "";
-  std::error_code code = llvm::errorToErrorCode(std::move(error));
-  return ("cannot write '" + path + "': " + code.message()).str();
+  return writeFile(path, tprt::writeArtifact(sections));
 }
 
 std::string tp::saveKernels(const Program &program, StringRef directory) {
@@ -281,8 +273,8 @@ std::string tp::saveKernels(const Program &program, StringRef directory) {
   for (const NamedBytes &file : program.kernels->getFiles()) {
     SmallString<128> path(directory);
     llvm::sys::path::append(path, file.name);
-    if (std::error_code error = writeFile(path, file.bytes))
-      return "cannot write " + path.str().str() + ": " + error.message();
+    if (std::string error = writeFile(path, file.bytes); !error.empty())
+      return error;
   }
   return "";
 }

@@ -12,8 +12,6 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar/InferAddressSpaces.h"
 #include "llvm/Transforms/Scalar/LoopIdiomRecognize.h"
@@ -69,35 +67,4 @@ void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine,
         builder.buildFunctionSimplificationPipeline(
             level, llvm::ThinOrFullLTOPhase::None)));
   manager.run(module, modules);
-}
-
-std::error_code tp::writeFile(llvm::StringRef path, llvm::StringRef bytes) {
-  llvm::Expected<llvm::sys::fs::TempFile> file =
-      llvm::sys::fs::TempFile::create(path + ".%%%%%%");
-  if (!file)
-    return llvm::errorToErrorCode(file.takeError());
-  std::error_code error;
-  {
-    llvm::raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
-    stream << bytes;
-    stream.flush();
-    error = stream.error();
-    stream.clear_error(); // reported here; an end of the program otherwise
-  }
-  if (error) {
-    llvm::consumeError(file->discard());
-    return error;
-  }
-  return llvm::errorToErrorCode(file->keep(path));
-}
-
-TemporaryFile::TemporaryFile(llvm::StringRef suffix) {
-  error = llvm::sys::fs::createTemporaryFile("tp-mlir", suffix, path);
-  if (error)
-    path.clear();
-}
-
-TemporaryFile::~TemporaryFile() {
-  if (!path.empty())
-    llvm::sys::fs::remove(path);
 }

@@ -14,7 +14,6 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Conversion/Kernels/Kernels.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -24,6 +23,7 @@
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Describe.h"
 #include "tp/Support/Bytes.h"
+#include "tp/Support/OutputFile.h"
 #include "tp/Support/ReadModule.h"
 #include "tprt/units.h"
 #include "llvm/ADT/StringSet.h"
@@ -32,7 +32,6 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include <chrono>
 
 using namespace mlir;
@@ -58,24 +57,19 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext &context,
   return module;
 }
 
-/// Prints `module` to `path` by way of a file that appears when it is whole.
+/// Prints `module` to a file that appears when it is whole.
 static LogicalResult writeModule(ModuleOp module, StringRef path) {
   std::string message;
-  auto file = openOutputFile(path, &message);
+  std::unique_ptr<OutputFile> file = OutputFile::open(path, message);
   if (!file)
     return emitError(*module.getContext()) << message;
   OpPrintingFlags flags;
   flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
   module.print(file->os(), flags);
   file->os() << "\n";
-  file->os().flush();
-  if (file->os().has_error()) {
-    std::string text = file->os().error().message();
-    file->os().clear_error();
-    return emitError(*module.getContext())
-           << "cannot write " << path << ": " << text;
-  }
-  file->keep();
+  message = file->commit();
+  if (!message.empty())
+    return emitError(*module.getContext()) << message;
   return success();
 }
 
@@ -342,6 +336,9 @@ LogicalResult Compilation::writeArtifact() {
 }
 
 LogicalResult Compilation::run() {
+  if (!options.output.empty())
+    if (std::string problem = checkWritable(options.output); !problem.empty())
+      return emitError(context) << problem;
   if (failed(read()))
     return failure();
   if (!options.dumpDirectory.empty())

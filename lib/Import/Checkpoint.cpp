@@ -246,6 +246,27 @@ LogicalResult Checkpoint::readIndex(MLIRContext *context, StringRef path) {
   return success();
 }
 
+/// Says that model.safetensors wins over an index that names other files.
+static void noteIndexBeside(MLIRContext *context, StringRef single,
+                            StringRef index) {
+  FailureOr<llvm::StringMap<llvm::StringSet<>>> files = failure();
+  {
+    // It is not read, whatever is wrong with it.
+    ScopedDiagnosticHandler quiet(context,
+                                  [](Diagnostic &) { return success(); });
+    if (auto file = JsonFile::read(context, index, maxIndexBytes)) {
+      ObjectReader reader(*file, file->getRoot());
+      files = readWeightMap(reader);
+    }
+  }
+  if (succeeded(files) && files->size() == 1 &&
+      files->contains(llvm::sys::path::filename(single)))
+    return;
+  emitRemark(UnknownLoc::get(context))
+      << "'" << single << "' is read, and not the files that "
+      << llvm::sys::path::filename(index) << " beside it names";
+}
+
 FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
                                        StringRef directory) {
   Checkpoint checkpoint;
@@ -255,7 +276,8 @@ FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
   llvm::sys::path::append(index, "model.safetensors.index.json");
   llvm::sys::path::append(blocks, StringRef(tprt::kGgufFile));
   bool isSingle = llvm::sys::fs::exists(single);
-  if (!isSingle && !llvm::sys::fs::exists(index)) {
+  bool hasIndex = llvm::sys::fs::exists(index);
+  if (!isSingle && !hasIndex) {
     checkpoint.weights = llvm::sys::fs::exists(blocks);
     if (!checkpoint.weights)
       return checkpoint;
@@ -271,6 +293,8 @@ FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
   }
   if (std::string why = readFile(single, checkpoint.tensors); !why.empty())
     return emitError(UnknownLoc::get(context)) << why;
+  if (hasIndex)
+    noteIndexBeside(context, single, index);
   return checkpoint;
 }
 

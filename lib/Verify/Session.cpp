@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Random parameters are written to a safetensors file in a temporary directory,
-// so that the runtime loads and slices them as it does a checkpoint's.
+// Random parameters are written to a temporary safetensors file, so that the
+// runtime loads and slices them as it does a checkpoint's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,7 @@
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Support/OutputFile.h"
 #include "tp/Verify/Passes.h"
 #include "tprt/tprt.h"
 #include "llvm/Support/DynamicLibrary.h"
@@ -73,15 +74,6 @@ struct Runtime {
         !find(runtime.readStates, "tprt_read_states"))
       return "the runtime at " + path.str().str() + " lacks a function";
     return "";
-  }
-};
-
-/// A directory that goes away.
-struct TemporaryDirectory {
-  SmallString<128> path;
-  ~TemporaryDirectory() {
-    if (!path.empty())
-      llvm::sys::fs::remove_directories(path);
   }
 };
 
@@ -224,14 +216,16 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
       return failure();
   std::string text = llvm::formatv("{0}", llvm::json::Value(std::move(header)));
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (error)
-    return module.emitError()
-           << "cannot write " << path << ": " << error.message();
+  std::string problem;
+  std::unique_ptr<OutputFile> file = OutputFile::open(path, problem);
+  if (!file)
+    return module.emitError() << problem;
   char length[8];
   llvm::support::endian::write64le(length, text.size());
-  file << StringRef(length, 8) << text << data;
+  file->os() << StringRef(length, 8) << text << data;
+  problem = file->commit();
+  if (!problem.empty())
+    return module.emitError() << problem;
   return success();
 }
 
@@ -359,7 +353,7 @@ private:
 
   ModuleOp perRank;
   Runtime runtime;
-  TemporaryDirectory directory;
+  TemporaryFile artifact{"tpa"}, checkpoint{"safetensors"};
   tprt_session *session = nullptr;
 };
 } // namespace
@@ -368,31 +362,21 @@ LogicalResult OpenProgram::open(bool keepsStates,
                                 const VerifyOptions &options) {
   if (std::string problem = Runtime::load(runtime); !problem.empty())
     return perRank.emitError() << problem;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("tp-verify", directory.path)) {
-    directory.path.clear();
-    return perRank.emitError()
-           << "cannot make a temporary directory: " << error.message();
-  }
-  auto inDirectory = [&](StringRef name) {
-    SmallString<128> path(directory.path);
-    llvm::sys::path::append(path, name);
-    return path;
-  };
-  SmallString<128> artifact = inDirectory("program.tpa");
-  if (failed(compileTo(perRank, keepsStates, artifact)))
+  for (const TemporaryFile *file : {&artifact, &checkpoint})
+    if (!file->error.empty())
+      return perRank.emitError() << file->error;
+  if (failed(compileTo(perRank, keepsStates, artifact.path)))
     return failure();
   std::string weights = options.weights;
   if (weights.empty()) {
-    weights = directory.path.str().str();
+    weights = checkpoint.path.str().str();
     RandomParameters random(options.seed);
     ParameterProvider *provider =
         options.parameters ? options.parameters : &random;
-    if (failed(writeCheckpoint(perRank, *provider,
-                               inDirectory("model.safetensors"))))
+    if (failed(writeCheckpoint(perRank, *provider, checkpoint.path)))
       return failure();
   }
-  if (runtime.open(artifact.c_str(), nullptr, &session) ||
+  if (runtime.open(artifact.path.c_str(), nullptr, &session) ||
       runtime.loadWeights(session, weights.c_str()))
     return complain();
   return success();

@@ -76,6 +76,14 @@ ownProcessInfo(const BackendRow &backend, int64_t ranks) {
 
 } // namespace
 
+Status tprt::checkBackendName(const std::string &name) {
+  for (const BackendRow &backend : kBackends)
+    if (name == backend.name)
+      return {};
+  return userError("unknown backend '", name, "'; this build has: ",
+                   listNames(", ", [](auto &row) { return row.connect; }));
+}
+
 Expected<const BackendRow *> tprt::findBackend(const std::string &name,
                                                Device device, int64_t ranks) {
   for (const BackendRow &backend : kBackends) {
@@ -87,8 +95,7 @@ Expected<const BackendRow *> tprt::findBackend(const std::string &name,
                      backend.missing, "; this build has: ",
                      listNames(", ", [](auto &row) { return row.connect; }));
   }
-  return userError("unknown backend '", name, "'; this build has: ",
-                   listNames(", ", [](auto &row) { return row.connect; }));
+  return checkBackendName(name);
 }
 
 Expected<const BackendRow *> tprt::findBackend(const ProcessInfo &process,

@@ -67,6 +67,8 @@ inline constexpr const char *kNoCuda =
     "install the CUDA toolkit and libnccl-dev and configure with "
     "-DTPRT_CUDA=ON";
 
+/// An error if the table has no row of that name.
+Status checkBackendName(const std::string &name);
 /// The backend of that name, or, for none, the first that serves the program;
 /// an error if there is none, or not in this build.
 Expected<const BackendRow *> findBackend(const std::string &name, Device device,

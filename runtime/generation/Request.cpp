@@ -168,12 +168,17 @@ Status generation::checkRequest(const Generation &program,
                      " tokens, as the context of ", program.longest(),
                      " must hold a new one too, got ", count,
                      "; a larger --context of tp-compile holds more");
+  TPRT_TRY(checkIds(program, "position", request.prompt));
+  return checkParameters(program, request);
+}
+
+Status generation::checkParameters(const Generation &program,
+                                   const Request &request) {
   if (request.guesses > 0 && program.convInputs > 0)
     return userError("prompt_lookup_num_tokens (--speculate): expected 0, got ",
                      request.guesses,
                      ", as this model's convolutions keep the inputs of the "
                      "last positions alone, and a wrong guess overwrites them");
-  TPRT_TRY(checkIds(program, "position", request.prompt));
   TPRT_TRY(checkIds(program, "stop id", request.stopIds));
   bool isOfPrompt = request.promptLogProbabilities >= 0;
   if (request.maxTokens < (isOfPrompt ? 0 : 1))

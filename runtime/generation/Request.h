@@ -57,7 +57,10 @@ Expected<Request> makeRequest(const Generation &program,
                               const nlohmann::json &parameters,
                               const std::string &where);
 
-/// An error that says what of the request the program cannot do.
+/// An error that says which parameter of the request the program cannot do,
+/// whatever the prompt is.
+Status checkParameters(const Generation &program, const Request &request);
+/// The same of the whole request.
 Status checkRequest(const Generation &program, const Request &request);
 
 /// Ids that end an answer.

@@ -247,7 +247,10 @@ Expected<int32_t> Sampler::choose(const float *given, const Sampling &sampling,
 
 LogProbabilities Sampler::logProbabilities(const float *logits, int32_t chosen,
                                            int64_t most) {
-  float largest = logits[argmax(logits, vocabulary)];
+  int64_t best = argmax(logits, vocabulary);
+  if (best < 0)
+    return {{chosen, std::numeric_limits<float>::quiet_NaN()}};
+  float largest = logits[best];
   weights.resize(size_t(vocabulary));
   double sum =
       simd().exponentials(logits, 1, largest, vocabulary, weights.data());

@@ -32,7 +32,7 @@ public:
                            const History &history);
 
   /// The logarithms of the probabilities of `chosen`, then of the `most` most
-  /// probable.
+  /// probable. NaN of `chosen` alone if a logit is not a number.
   LogProbabilities logProbabilities(const float *logits, int32_t chosen,
                                     int64_t most);
 

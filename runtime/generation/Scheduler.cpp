@@ -396,6 +396,14 @@ Event Scheduler::endWithout(const Sequence &sequence) {
   return event;
 }
 
+/// Logits that are no numbers are our fault only if the weights are numbers.
+Status Scheduler::explain(const Status &status) {
+  if (status.code() != Code::Internal)
+    return status;
+  std::string cause = model.notFiniteWeights();
+  return cause.empty() ? status : userError(status.message(), ": ", cause);
+}
+
 /// The next token of a sequence, in that row of the step.
 Event Scheduler::sample(Sequence &sequence, size_t row, const float *logits) {
   const Request &request = sequence.request;
@@ -407,7 +415,7 @@ Event Scheduler::sample(Sequence &sequence, size_t row, const float *logits) {
     token = sampler.choose(logits, request.sampling, historyOf(sequence));
   if (!token) {
     event.finish = Finish::Error;
-    event.error = token.status();
+    event.error = explain(token.status());
     return event;
   }
   event.token = *token;
@@ -471,6 +479,11 @@ Status Scheduler::step(std::vector<Event> &events) {
   if (idle())
     return {};
   auto start = Clock::now();
+  int64_t prefilled = 0, generated = 0;
+  statistics.update([&](const Statistics &s) {
+    prefilled = s.promptComputed + s.computedAgain;
+    generated = s.generatedTokens;
+  });
   compose();
   gauge();
   auto modelStart = Clock::now();
@@ -498,6 +511,11 @@ Status Scheduler::step(std::vector<Event> &events) {
     double seconds = secondsSince(start);
     s.seconds += seconds;
     s.hostSeconds += seconds - modelSeconds;
+    if (s.promptComputed + s.computedAgain != prefilled)
+      return;
+    ++s.decodeSteps;
+    s.decodeSeconds += seconds;
+    s.decodeTokens += s.generatedTokens - generated;
   });
   return {};
 }

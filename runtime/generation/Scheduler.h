@@ -100,6 +100,7 @@ private:
   bool isAwaited(size_t row) const;
   Event tellPrompt(Sequence &sequence, size_t row, const float *logits);
   Event endWithout(const Sequence &sequence);
+  Status explain(const Status &status);
   Event sample(Sequence &sequence, size_t row, const float *logits);
   void gauge();
 

@@ -26,6 +26,7 @@ public:
   static Expected<std::unique_ptr<StepModel>> make(Session &session);
   Status step(Batch &batch) override;
   Expected<const float *> logits(const std::vector<bool> &wanted) override;
+  std::string notFiniteWeights() override { return session.notFiniteWeights(); }
   /// After a failure the others know already.
   void end() override { (void)session.endLead(); }
   void abort(const Status &status) override { session.abort(status); }

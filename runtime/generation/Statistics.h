@@ -32,6 +32,10 @@ struct Statistics {
   int64_t steps = 0;
   /// In steps, and of that outside of the program: scheduling and sampling.
   double seconds = 0, hostSeconds = 0;
+  /// Steps among these that computed nothing but the last token of texts, and
+  /// the tokens that they gave; the others computed parts of prompts.
+  int64_t decodeSteps = 0, decodeTokens = 0;
+  double decodeSeconds = 0;
   StepTimes firstToken, betweenTokens;
   int64_t pages = 0, pageSize = 0, pagesUsed = 0, pagesUsedMost = 0,
           pagesKept = 0;
@@ -39,6 +43,10 @@ struct Statistics {
   int64_t prefixHits = 0; ///< tokens that were found in kept pages
   int64_t recomputed = 0; ///< requests that lost their pages for a while
 
+  /// A mean over decode steps, of all texts together; 0 before the first.
+  double decodeRate() const {
+    return decodeSeconds > 0 ? double(decodeTokens) / decodeSeconds : 0;
+  }
   /// One JSON object.
   std::string toJson() const;
 };

@@ -47,6 +47,9 @@ public:
   /// array [rows, vocabulary], of which the other rows hold anything; valid
   /// until the next step.
   virtual Expected<const float *> logits(const std::vector<bool> &wanted) = 0;
+  /// Names the weights that are no numbers, where logits are none; empty if
+  /// they all are.
+  virtual std::string notFiniteWeights() { return ""; }
   /// No step comes any more.
   virtual void end() {}
   /// No step comes any more, as this went wrong here alone.

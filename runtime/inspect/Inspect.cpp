@@ -16,8 +16,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 
 using namespace tprt;
 using nlohmann::json;
@@ -90,10 +92,15 @@ int tprt::inspect(int argc, char **argv) {
   app.add_option("artifact", path, "the program (.tpa)")->required();
   app.add_flag("--json", asJson, "everything, as one object");
   app.set_version_flag("--version", versionText("tp-inspect"));
+  // A pipe that nobody reads is an error of the write.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
+    std::ostringstream out;
+    if (app.exit(error, out, std::cerr) != 0)
+      return int(Code::Usage);
+    return endWith("tp-inspect", writeFile("-", out.str()));
   }
   Status status;
   try {
@@ -104,7 +111,5 @@ int tprt::inspect(int argc, char **argv) {
   } catch (const std::exception &error) {
     status = internalError(error.what());
   }
-  if (!status.ok())
-    std::fprintf(stderr, "tp-inspect: error: %s\n", status.message().c_str());
-  return int(status.code());
+  return endWith("tp-inspect", status);
 }

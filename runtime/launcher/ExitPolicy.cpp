@@ -32,6 +32,8 @@ constexpr auto kStay = std::chrono::milliseconds(500);
 static void say(const Failure &failure, int64_t self) {
   if (failure.status.code() != Code::Lost && failure.rank != self)
     return;
+  if (failure.status.message().empty())
+    return;
   std::string text = "tp-run: error: " + failure.status.message() + "\n";
   for (size_t done = 0; done < text.size();) {
     ssize_t count = write(2, text.data() + done, text.size() - done);

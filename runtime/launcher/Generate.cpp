@@ -19,6 +19,31 @@ using nlohmann::json;
 /// How often an interrupt is looked for.
 constexpr double kLookSeconds = 0.05;
 
+/// A request for what follows one prompt, as the command line says.
+static Expected<Request> requestFor(const Generation &program,
+                                    std::vector<int32_t> ids,
+                                    const GenerateOptions &options) {
+  TPRT_ASSIGN(auto request,
+              makeRequest(program, std::move(ids), options.parameters,
+                          "the command line"));
+  request.sampling.seed = options.seed;
+  request.stopIds = options.stopIds;
+  request.logProbabilities = options.logProbabilities;
+  return request;
+}
+
+Status tprt::checkOptions(const Manifest &manifest,
+                          const GenerateOptions &options) {
+  TPRT_ASSIGN(auto program, generationOf(manifest));
+  // The limit of an answer may depend on the prompt.
+  GenerateOptions unlimited = options;
+  if (!options.parameters.contains("max_new_tokens"))
+    unlimited.parameters["max_new_tokens"] = 1;
+  auto request = requestFor(program, {0}, unlimited);
+  return request ? checkParameters(program, *request).asUsage()
+                 : request.status().asUsage();
+}
+
 Expected<std::vector<Request>>
 tprt::readPrompts(const Manifest &manifest, const GenerateOptions &options) {
   TPRT_ASSIGN(auto program, generationOf(manifest));
@@ -31,13 +56,9 @@ tprt::readPrompts(const Manifest &manifest, const GenerateOptions &options) {
       std::vector<int32_t> ids;
       for (const Cursor &id : prompt.list())
         ids.push_back(int32_t(id.integer(0, program.vocabulary - 1)));
-      auto request = makeRequest(program, std::move(ids), options.parameters,
-                                 "the command line");
+      auto request = requestFor(program, std::move(ids), options);
       if (!request)
         prompt.fail(request.status().message());
-      request->sampling.seed = options.seed;
-      request->stopIds = options.stopIds;
-      request->logProbabilities = options.logProbabilities;
       if (Status status = checkRequest(program, *request); !status.ok())
         prompt.fail(status.message());
       requests.push_back(std::move(*request));
@@ -93,7 +114,7 @@ static std::string toJson(const std::vector<Answer> &answers,
 
 /// Rank 0's part.
 static Status answerAll(Session &session, std::vector<Request> requests,
-                        std::vector<Answer> &answers, std::string &statistics) {
+                        std::vector<Answer> &answers, Statistics &statistics) {
   TPRT_ASSIGN(auto program, generationOf(session.manifest()));
   TPRT_ASSIGN(auto model, SessionModel::make(session));
   Generator generator(program, std::move(model), int64_t(requests.size()));
@@ -110,12 +131,12 @@ static Status answerAll(Session &session, std::vector<Request> requests,
       return event->error.in(detail::join("prompt ", event->request - 1));
     answers[event->request - 1].add(*event);
   }
-  statistics = generator.statistics().toJson();
+  statistics = generator.statistics();
   return {};
 }
 
 Status tprt::generate(Session &session, const GenerateOptions &options,
-                      std::vector<Request> requests, std::string &statistics) {
+                      std::vector<Request> requests, Statistics &statistics) {
   if (!session.root())
     return follow(session);
   std::vector<Answer> answers;

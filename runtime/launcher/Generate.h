@@ -9,6 +9,7 @@
 #define TPRT_LAUNCHER_GENERATE_H
 
 #include "../generation/Request.h"
+#include "../generation/Statistics.h"
 #include "../session/Session.h"
 
 namespace tprt {
@@ -23,6 +24,10 @@ struct GenerateOptions {
   int64_t logProbabilities = -1;
 };
 
+/// A usage error that says which option the program cannot do, whatever the
+/// prompts are.
+Status checkOptions(const Manifest &manifest, const GenerateOptions &options);
+
 /// The prompts of the file, a JSON list of lists of ids, as requests that the
 /// program can answer.
 Expected<std::vector<generation::Request>>
@@ -32,10 +37,10 @@ readPrompts(const Manifest &manifest, const GenerateOptions &options);
 void noteDefaults(const Manifest &manifest, const GenerateOptions &options);
 
 /// Answers all prompts together and writes the answers; called by all ranks,
-/// `requests` on rank 0 alone. `statistics` gets a JSON object there.
+/// `requests` on rank 0 alone, which gets the `statistics`.
 Status generate(Session &session, const GenerateOptions &options,
                 std::vector<generation::Request> requests,
-                std::string &statistics);
+                generation::Statistics &statistics);
 
 } // namespace tprt
 

@@ -17,7 +17,9 @@ using namespace tprt;
 
 std::pair<std::string, std::string> tprt::splitName(const std::string &text) {
   size_t equals = text.find('=');
-  if (equals == std::string::npos)
+  bool isPath = text.starts_with("/") || text.starts_with("./") ||
+                text.starts_with("../");
+  if (equals == std::string::npos || isPath)
     return {"", text};
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
@@ -63,8 +65,8 @@ static Expected<uint64_t> readSeed(const std::string &text,
   std::string number = text.substr(text.find(':') + 1);
   if (number.empty() || number.size() > 18 ||
       number.find_first_not_of("0123456789") != std::string::npos)
-    return userError("input '", given,
-                     "': expected a natural number as the seed");
+    return usageError("input '", given,
+                      "': expected a natural number as the seed");
   return std::stoull(number);
 }
 
@@ -101,12 +103,12 @@ Status GivenInputs::addFile(const Manifest &manifest, const std::string &name,
                             const std::string &path, const std::string &text) {
   bool isNpy = path.ends_with(".npy");
   if (isNpy && name.empty())
-    return userError("input '", text,
-                     "': a .npy file needs a name: NAME=", text);
+    return usageError("input '", text,
+                      "': a .npy file needs a name: NAME=", text);
   if (!isNpy && !path.ends_with(".safetensors"))
-    return userError("input '", text,
-                     "': expected a file ending in .npy or .safetensors, or "
-                     "random:SEED");
+    return usageError("input '", text,
+                      "': expected a file ending in .npy or .safetensors, or "
+                      "random:SEED");
   TPRT_ASSIGN(auto file, TensorFile::open(path));
   files.push_back(std::move(file));
   const auto &tensors = files.back().tensors();
@@ -128,13 +130,15 @@ Status GivenInputs::addFile(const Manifest &manifest, const std::string &name,
 
 Status GivenInputs::add(const Manifest &manifest, const std::string &text) {
   auto [name, value] = splitName(text);
+  if (text.starts_with("="))
+    return usageError("input '", text, "': expected a name before '='");
   if (!isRandom(value))
     return addFile(manifest, name, value, text);
   TPRT_ASSIGN(uint64_t seed, readSeed(value, text));
   if (name.empty()) {
     if (seedOfRest)
-      return userError("input '", text, "': ", "random:", *seedOfRest,
-                       " is there for all other inputs already");
+      return usageError("input '", text, "': ", "random:", *seedOfRest,
+                        " is there for all other inputs already");
     seedOfRest = seed;
     return {};
   }

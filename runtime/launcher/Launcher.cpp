@@ -21,6 +21,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -62,8 +63,8 @@ Status readEntries(const Session &session, const std::string &text,
   std::stringstream names(text + ',');
   for (std::string name; std::getline(names, name, ',');) {
     if (name.empty())
-      return userError("--entry '", text,
-                       "': expected names with commas between them");
+      return usageError("--entry '", text,
+                        "': expected names with commas between them");
     TPRT_ASSIGN(auto entry, session.entry(name));
     entries.push_back(entry);
   }
@@ -124,7 +125,8 @@ Status runEntry(Session &session, const Options &options) {
     auto entry =
         name.empty() ? Expected<int64_t>(entries.back()) : session.entry(name);
     if (!entry)
-      return entry.status().in("output '" + output + "'");
+      return userError("output '", output, "': ", entry.status().message(),
+                       "; a file of that name is './", output, "'");
     if (std::find(entries.begin(), entries.end(), *entry) == entries.end())
       return userError("output '", output, "': entry '", name,
                        "' is not among those that run");
@@ -177,6 +179,9 @@ Status runEntry(Session &session, const Options &options) {
       TPRT_TRY(writeFile("-", describeResults(outputs[0])));
     if (!options.states.empty())
       TPRT_TRY(writeTensors(options.states, states));
+    // They are there to be looked at.
+    for (const std::vector<HostTensor> &results : outputs)
+      TPRT_TRY(explainNotFinite(session, results));
   }
   sayWhatRan(session, options, entries);
   return report(session, options);
@@ -186,7 +191,7 @@ Status runGenerate(Session &session, const Options &options,
                    std::vector<generation::Request> requests) {
   TPRT_TRY(session.loadWeights(options.weights));
   heedInterrupts(options.isLaunched());
-  std::string statistics;
+  generation::Statistics statistics;
   size_t prompts = requests.size();
   auto start = std::chrono::steady_clock::now();
   TPRT_TRY(
@@ -194,9 +199,10 @@ Status runGenerate(Session &session, const Options &options,
   std::chrono::duration<double> taken =
       std::chrono::steady_clock::now() - start;
   if (session.root() && options.stats.empty())
-    std::fprintf(stderr, "tp-run: %s\n",
-                 describeAnswers(session, prompts, taken.count()).c_str());
-  return report(session, options, statistics);
+    std::fprintf(
+        stderr, "tp-run: %s\n",
+        describeAnswers(session, prompts, taken.count(), statistics).c_str());
+  return report(session, options, statistics.toJson());
 }
 
 Status runTraining(Session &session, const Options &options,
@@ -211,19 +217,19 @@ Status runTraining(Session &session, const Options &options,
 Status resultFiles(Options &options, std::vector<std::string> &results) {
   const std::string &timeline = options.timeline;
   if (!timeline.empty() && !timeline.ends_with(".json"))
-    return userError("--timeline '", timeline,
-                     "': expected a name ending in .json, for a Chrome trace");
+    return usageError("--timeline '", timeline,
+                      "': expected a name ending in .json, for a Chrome trace");
   if (options.generates()) {
     if (options.outputs.empty())
       options.outputs = {"-"};
     const std::string &output = options.outputs[0];
     if (options.outputs.size() != 1 ||
         (output != "-" && !output.ends_with(".json")))
-      return userError("--generate: expected one --output FILE.json for what "
-                       "is generated, or none or - for standard output");
+      return usageError("--generate: expected one --output FILE.json for what "
+                        "is generated, or none or - for standard output");
     if (output == "-" && !options.stats.empty())
-      return userError("--stats: expected --output FILE.json beside it, as "
-                       "standard output has the answers");
+      return usageError("--stats: expected --output FILE.json beside it, as "
+                        "standard output has the answers");
     options.generate.output = output;
     if (output != "-")
       results = options.outputs;
@@ -231,16 +237,22 @@ Status resultFiles(Options &options, std::vector<std::string> &results) {
   }
   const std::string &gradients = options.gradients;
   if (!gradients.empty() && !gradients.ends_with(".safetensors"))
-    return userError("--gradients '", gradients,
-                     "': expected a name ending in .safetensors");
+    return usageError("--gradients '", gradients,
+                      "': expected a name ending in .safetensors");
   results = {options.states, gradients};
   for (const std::string &output : options.outputs)
     results.push_back(splitName(output).second);
-  for (const std::string &path : results)
-    if (!path.empty() && !path.ends_with(".safetensors") &&
-        !path.ends_with(".npy"))
-      return userError("output '", path,
-                       "': expected a name ending in .safetensors or .npy");
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string &path = results[i];
+    if (path.empty())
+      continue;
+    if (!path.ends_with(".safetensors") && !path.ends_with(".npy"))
+      return usageError("output '", path,
+                        "': expected a name ending in .safetensors or .npy");
+    if (std::count(results.begin(), results.begin() + long(i), path))
+      return usageError("output '", path,
+                        "' is given twice; give each output a file of its own");
+  }
   return {};
 }
 
@@ -253,18 +265,19 @@ Status execute(Options &options, char **argv, int &code) {
        {std::pair("--output", !options.outputs.empty()),
         std::pair("--states", !options.states.empty())})
     if (options.session.onlyRank && isGiven)
-      return userError(option, " is refused with --only-rank: without "
-                               "collectives the results mean nothing");
+      return usageError(option, " is refused with --only-rank: without "
+                                "collectives the results mean nothing");
+  if (!options.session.backend.empty())
+    TPRT_TRY(checkBackendName(options.session.backend).asUsage());
+  TPRT_TRY(readWeightsSeed(options.weights).status().asUsage());
   ExitPolicy policy;
   options.session.policy = policy.get();
   TPRT_ASSIGN(options.session.process, processInfoFromEnvironment());
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   if (options.weights.empty() && options.train.resume.empty()) {
     if (!session->manifest().parameters.empty()) {
-      std::fprintf(stderr, "tp-run: error: --weights is required\n"
-                           "Run with --help for more information.\n");
-      code = 2;
-      return {};
+      return usageError("--weights is required\n"
+                        "Run with --help for more information.");
     }
     options.weights = "random:0"; // no parameter reads it
   }
@@ -277,9 +290,12 @@ Status execute(Options &options, char **argv, int &code) {
     process = std::make_shared<ProcessInfo>(found.value_or(ProcessInfo()));
     policy.startedBy(process->starter);
   }
+  if (options.generates())
+    TPRT_TRY(checkOptions(session->manifest(), options.generate));
   training::Source source;
   if (options.trains()) {
     TPRT_ASSIGN(source, training::sourceOf(options.train, options.weights));
+    TPRT_TRY(training::checkRecipe(session->manifest(), options.train, source));
   }
   // Rank 0 alone reads and writes, perhaps on a host of its own.
   std::vector<generation::Request> requests;
@@ -331,6 +347,20 @@ CLI::Validator expectNumber(double least, bool isOpen, const char *what) {
 
 const CLI::Validator kPositive = expectNumber(0, true, "a number above 0"),
                      kNotNegative = expectNumber(0, false, "0 or more");
+/// A number that an option of the type `Integer` can hold.
+template <typename Integer>
+const CLI::Validator kWhole(
+    [](std::string &text) -> std::string {
+      Integer x = 0;
+      auto [end, error] =
+          std::from_chars(text.data(), text.data() + text.size(), x);
+      bool isRight = error == std::errc() && end == text.data() + text.size();
+      return isRight ? ""
+                     : detail::join("expected a whole number, at most ",
+                                    std::numeric_limits<Integer>::max(),
+                                    ", got '", text, "'");
+    },
+    "");
 const CLI::Validator kNotEmpty(
     [](std::string &text) -> std::string {
       return text.empty() ? "expected a value, got ''" : "";
@@ -533,8 +563,14 @@ void addRunOptions(CLI::App &app, Options &options) {
 
 /// A mistake is told as those that a run finds are.
 void refuseMistakes(CLI::App &app) {
-  for (CLI::Option *option : app.get_options())
+  for (CLI::Option *option : app.get_options()) {
     option->check(kNotEmpty);
+    // CLI11 takes the largest number for one that is larger.
+    if (option->get_type_name().starts_with("INT"))
+      option->check(kWhole<int64_t>);
+    if (option->get_type_name().starts_with("UINT"))
+      option->check(kWhole<uint64_t>);
+  }
   app.failure_message([](const CLI::App *, const CLI::Error &error) {
     return std::string("tp-run: error: ") + error.what() +
            "\nRun with --help for more information.\n";
@@ -564,21 +600,24 @@ int tprt::launch(int argc, char **argv) {
   addSeed(app, options);
   refuseMistakes(app);
   app.set_version_flag("--version", versionText("tp-run"));
+  // A file that may not grow further is an error of the write, and so is a pipe
+  // that nobody reads.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     app.parse(argc, argv);
     if (app.count("--seed") > 0 && !options.generates() && !options.trains())
       throw CLI::RequiresError("--seed", "--generate or --train");
   } catch (const CLI::ParseError &error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
+    std::ostringstream out;
+    if (app.exit(error, out, std::cerr) != 0)
+      return int(Code::Usage);
+    return endWith("tp-run", writeFile("-", out.str()));
   }
   options.session.timeline = !options.timeline.empty();
   options.train.isInterrupted = isInterrupted;
-  // A file that may not grow further is an error of the write.
-  std::signal(SIGXFSZ, SIG_IGN);
 
   int code = 0;
   Status status = caught([&] { return execute(options, argv, code); });
-  if (!status.ok())
-    std::fprintf(stderr, "tp-run: error: %s\n", status.message().c_str());
-  return status.ok() ? code : int(status.code());
+  return status.ok() ? code : endWith("tp-run", status);
 }

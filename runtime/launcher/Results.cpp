@@ -8,6 +8,7 @@
 
 #include "Results.h"
 
+#include "../tensors/NotFinite.h"
 #include "tprt/units.h"
 
 #include <algorithm>
@@ -77,17 +78,61 @@ std::string tprt::describeResults(const std::vector<HostTensor> &results) {
   return text;
 }
 
+/// Whether nothing but minus infinity is not finite, which masks that are
+/// weights of a program give by right.
+static bool isMasked(const HostTensor &tensor) {
+  for (int64_t i = 0, count = elementCount(tensor.shape); i < count; ++i)
+    if (!(elementOf(tensor, i) < std::numeric_limits<double>::infinity()))
+      return false;
+  return true;
+}
+
+Status tprt::explainNotFinite(Session &session,
+                              const std::vector<HostTensor> &results) {
+  for (const HostTensor &tensor : results) {
+    NotFinite counts;
+    int64_t count = elementCount(tensor.shape);
+    countNotFinite(fileTypeOf(tensor.type), tensor.bytes.data(), count, counts);
+    if (!counts.any() || isMasked(tensor))
+      continue;
+    const std::string &cause = session.notFiniteWeights();
+    if (cause.empty())
+      return {};
+    return userError("output '", tensor.name,
+                     "': ", counts.nans + counts.infinities, " of ", count,
+                     " values are not finite: ", cause);
+  }
+  return {};
+}
+
 static std::string onRanks(const Session &session) {
   int64_t ranks = session.manifest().mesh.size();
   return detail::join(" on ", ranks, ranks == 1 ? " rank" : " ranks");
 }
 
+static std::string tokensIn(int64_t count, const char *what, double seconds) {
+  return detail::join(count, count == 1 ? " token" : " tokens", what, " in ",
+                      formatSeconds(seconds));
+}
+
 std::string tprt::describeAnswers(const Session &session, size_t prompts,
-                                  double seconds) {
-  return detail::join("answered ", prompts,
-                      prompts == 1 ? " prompt" : " prompts", onRanks(session),
-                      ": weights in ", formatSeconds(session.loadSeconds()),
-                      ", answers in ", formatSeconds(seconds));
+                                  double seconds,
+                                  const generation::Statistics &statistics) {
+  const generation::Statistics &s = statistics;
+  std::string text = detail::join(
+      "answered ", prompts, prompts == 1 ? " prompt" : " prompts",
+      onRanks(session), ": weights in ", formatSeconds(session.loadSeconds()),
+      ", answers in ", formatSeconds(seconds));
+  text += "; " + tokensIn(s.promptComputed, " of prompts",
+                          s.seconds - s.decodeSeconds);
+  if (s.decodeTokens == 0)
+    return text;
+  char rate[32];
+  std::snprintf(rate, sizeof rate, s.decodeRate() < 100 ? "%.1f" : "%.0f",
+                s.decodeRate());
+  return detail::join(text, ", then ",
+                      tokensIn(s.decodeTokens, "", s.decodeSeconds), " (", rate,
+                      " tokens/s)");
 }
 
 std::string tprt::describeRun(const Session &session,

@@ -13,10 +13,12 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <unistd.h>
 
 namespace tprt {
 
-/// Says nothing of what is done within two seconds.
+/// Says nothing of what is done within two seconds, and then is silent for two
+/// seconds on a terminal and for ten in a log.
 class LoadProgress {
 public:
   LoadProgress(int64_t rank, int64_t total) : rank(rank), total(total) {}
@@ -24,7 +26,8 @@ public:
     auto now = Clock::now();
     double silent = std::chrono::duration<double>(now - last).count();
     bool spoke = last != start;
-    if (rank != 0 || (silent < kSeconds && !(spoke && done == total)))
+    double interval = spoke && !isTerminal ? kLogSeconds : kSeconds;
+    if (rank != 0 || (silent < interval && !(spoke && done == total)))
       return;
     last = now;
     double seconds = std::chrono::duration<double>(now - start).count();
@@ -35,7 +38,8 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  static constexpr double kSeconds = 2;
+  static constexpr double kSeconds = 2, kLogSeconds = 10;
+  bool isTerminal = isatty(STDERR_FILENO);
   int64_t rank, total;
   Clock::time_point start = Clock::now(), last = start;
 };

@@ -15,6 +15,7 @@
 #include "../collectives/net/Socket.h"
 #include "../format/Json.h"
 #include "../support/Cpu.h"
+#include "../tensors/NotFinite.h"
 #include "../tensors/ParameterPlan.h"
 #include "tprt/artifact.h"
 #include "tprt/units.h"
@@ -423,8 +424,24 @@ Status Session::readWeights(const std::string &spec,
     if (state.parameter >= 0)
       weights = *opened;
   loaded = true;
+  weightsSpec = spec, statesFile = states;
   loadSeconds_ = std::chrono::duration<double>(Clock::now() - start).count();
   return {};
+}
+
+const std::string &Session::notFiniteWeights() {
+  if (weightsNotFinite)
+    return *weightsNotFinite;
+  weightsNotFinite = "";
+  // Kept weights are those that were read, whatever the folder holds by now.
+  std::optional<Weights> read = weights;
+  if (!read && loaded)
+    if (auto again = Weights::open(weightsSpec, manifest_, statesFile))
+      read = std::move(*again);
+  if (read)
+    if (auto text = describeNotFinite(read->parameterTensors()))
+      weightsNotFinite = std::move(*text);
+  return *weightsNotFinite;
 }
 
 /// Once, before the first step: preparing runs on live buffers.

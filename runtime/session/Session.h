@@ -117,6 +117,11 @@ public:
   /// The checkpoint that loadWeights has read; null if no state begins with a
   /// parameter.
   const Weights *checkpoint() const { return weights ? &*weights : nullptr; }
+  /// Names the loaded weights that hold NaN or infinity (describeNotFinite), as
+  /// the cause of results that are not finite; empty if none does, or they
+  /// cannot be read any more. The first call reads the checkpoint again. It is
+  /// no call that other ranks make too.
+  const std::string &notFiniteWeights();
 
   /// The entry for inputs of these shapes: see tprt::chooseEntry.
   Expected<int64_t> entryFor(const NamedShapes &given) const {
@@ -291,6 +296,8 @@ private:
   bool loaded = false, statesReady = false, isLeading = false;
   /// Kept if a state begins with a parameter: it may be reset.
   std::optional<Weights> weights;
+  std::string weightsSpec, statesFile;         ///< as loadWeights was given
+  std::optional<std::string> weightsNotFinite; ///< once they were looked at
   Status left; ///< why a thread was left behind, if one was
   double loadSeconds_ = 0;
   std::vector<StepTimes> times; ///< by entry

@@ -206,11 +206,18 @@ Status tprt::writeFile(const std::string &path, std::string_view bytes) {
   if (path == "-") {
     if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() ||
         std::fflush(stdout) != 0)
-      return userError("cannot write to standard output: ",
-                       std::strerror(errno));
+      return errno == EPIPE ? userError("")
+                            : userError("cannot write to standard output: ",
+                                        std::strerror(errno));
     return {};
   }
   TPRT_ASSIGN(auto out, OutputFile::create(path));
   TPRT_TRY(out.write(bytes.data(), bytes.size()));
   return out.commit();
+}
+
+int tprt::endWith(const char *program, const Status &status) {
+  if (!status.ok() && !status.message().empty())
+    std::fprintf(stderr, "%s: error: %s\n", program, status.message().c_str());
+  return int(status.code());
 }

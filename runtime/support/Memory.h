@@ -137,8 +137,13 @@ private:
 /// and removed. `-` and the empty path are none.
 Status checkWritable(const std::string &path);
 
-/// `write` to a file as a whole; `-` is standard output.
+/// `write` to a file as a whole; `-` is standard output. If nobody reads that
+/// any more, as behind `| head`, the error has no message, as nobody asks.
 Status writeFile(const std::string &path, std::string_view bytes);
+
+/// Ends a program: says its error on standard error, if that has a message, and
+/// returns its exit code.
+int endWith(const char *program, const Status &status);
 
 inline int64_t alignUp(int64_t value, int64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;

@@ -104,6 +104,23 @@ Expected<CheckpointFiles> openIndex(const std::filesystem::path &path) {
   return all;
 }
 
+/// Says that model.safetensors wins over an index that names other files.
+std::string noteIndexBeside(const std::filesystem::path &single,
+                            const std::filesystem::path &index) {
+  auto listed =
+      [&]() -> Expected<std::map<std::string, std::set<std::string>>> {
+    TPRT_ASSIGN(auto text, LoadedFile::open(index.string()));
+    TPRT_ASSIGN(auto parsed, parseJson(text.bytes(), 8));
+    return readJson(parsed, index.string(), parseIndex);
+  }();
+  if (listed && listed->size() == 1 &&
+      listed->begin()->first == single.filename())
+    return "";
+  return detail::join("'", single.string(),
+                      "' is read, and not the files that ",
+                      index.filename().string(), " beside it names");
+}
+
 } // namespace
 
 Expected<CheckpointFiles> CheckpointFiles::open(const std::string &spec) {
@@ -133,10 +150,18 @@ Expected<CheckpointFiles> CheckpointFiles::open(const std::string &spec) {
                      "added to another model: expected a whole model; merge it "
                      "with PeftModel.from_pretrained(...).merge_and_unload(), "
                      "then save_pretrained, and use what that writes");
-  if (fs::exists(path / "model.safetensors", ignored))
-    return openOne((path / "model.safetensors").string());
-  if (fs::exists(path / "model.safetensors.index.json", ignored))
-    return openIndex(path / "model.safetensors.index.json");
+  fs::path single = path / "model.safetensors",
+           index = path / "model.safetensors.index.json";
+  bool hasIndex = fs::exists(index, ignored);
+  // As transformers does.
+  if (fs::exists(single, ignored)) {
+    auto files = openOne(single.string());
+    if (files && hasIndex)
+      files->note = noteIndexBeside(single, index);
+    return files;
+  }
+  if (hasIndex)
+    return openIndex(index);
   if (fs::exists(path / kGgufFile, ignored))
     return openBlocks((path / kGgufFile).string());
   for (std::string_view name : kPickledWeights)

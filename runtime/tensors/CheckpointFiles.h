@@ -3,9 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The tensors of a checkpoint's safetensors files by name. Where there is an
-// index it decides: a tensor counts in the file that the index names for it,
-// and one that it does not list is not read.
+// The tensors of a checkpoint's safetensors files by name. A model.safetensors
+// has all of them. Where there is an index instead, it decides: a tensor counts
+// in the file that the index names for it, and one that it does not list is not
+// read.
 //
 //===----------------------------------------------------------------------===//
 

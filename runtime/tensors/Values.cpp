@@ -13,6 +13,7 @@
 #include "../support/Simd.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 using namespace tprt;
@@ -202,6 +203,27 @@ static std::string reduceShards(const Value &value, const Mesh &mesh,
   return complete;
 }
 
+/// Whether the elements are the same, bit by bit. Which NaN one is says
+/// nothing.
+static bool areSame(tprt_type type, const char *a, const char *b,
+                    int64_t count) {
+  if (std::memcmp(a, b, size_t(count * typeBytes(type))) == 0)
+    return true;
+  for (int64_t i = 0, size = typeBytes(type); i < count;
+       ++i, a += size, b += size) {
+    if (std::memcmp(a, b, size_t(size)) == 0)
+      continue;
+    float values[2];
+    if (!isFloat(type))
+      return false;
+    simd().widen(type, a, &values[0], 1);
+    simd().widen(type, b, &values[1], 1);
+    if (!std::isnan(values[0]) || !std::isnan(values[1]))
+      return false;
+  }
+  return true;
+}
+
 Status tprt::assemble(const Value &value, const Mesh &mesh,
                       const std::vector<const void *> &shards, tprt_type type,
                       char *to) {
@@ -234,7 +256,7 @@ Status tprt::assemble(const Value &value, const Mesh &mesh,
             const char *from = local + part * size;
             if (isFirst)
               std::memcpy(at, from, count * size);
-            else if (differs < 0 && std::memcmp(at, from, count * size) != 0)
+            else if (differs < 0 && !areSame(value.type, at, from, count))
               differs = whole;
           },
           kAlone);

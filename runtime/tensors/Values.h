@@ -56,7 +56,7 @@ void distribute(const Input &input, const InputValue *value, const Mesh &mesh,
 /// Puts the ranks' blocks together at `to`, reduced where they are partial,
 /// without their padding and as elements of `type`, which is the value's own
 /// or, for a float, f32. A Lost error if ranks that hold the same block differ
-/// in any bit of it.
+/// in any bit of it, but for those that tell NaNs apart.
 Status assemble(const Value &value, const Mesh &mesh,
                 const std::vector<const void *> &shards, tprt_type type,
                 char *to);

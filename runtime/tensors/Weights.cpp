@@ -371,18 +371,26 @@ Status Matcher::match(const TensorPart &p, int64_t instance) {
 // Weights
 //===----------------------------------------------------------------------===//
 
+Expected<std::optional<uint64_t>>
+tprt::readWeightsSeed(const std::string &spec) {
+  if (!spec.starts_with("random:") && !spec.starts_with("init:"))
+    return std::optional<uint64_t>();
+  std::string number = spec.substr(spec.find(':') + 1);
+  if (number.empty() || number.size() > 18 ||
+      number.find_first_not_of("0123456789") != std::string::npos)
+    return userError("weights '", spec,
+                     "': expected a natural number as the seed");
+  return std::optional<uint64_t>(std::stoull(number));
+}
+
 Expected<Weights> Weights::open(const std::string &spec,
                                 const Manifest &manifest,
                                 const std::string &states) {
   Weights weights;
   weights.manifest = &manifest;
-  if (spec.starts_with("random:") || spec.starts_with("init:")) {
-    std::string number = spec.substr(spec.find(':') + 1);
-    if (number.empty() || number.size() > 18 ||
-        number.find_first_not_of("0123456789") != std::string::npos)
-      return userError("weights '", spec,
-                       "': expected a natural number as the seed");
-    weights.seed = std::stoull(number);
+  TPRT_ASSIGN(auto seed, readWeightsSeed(spec));
+  if (seed) {
+    weights.seed = *seed;
     return weights;
   }
 
@@ -467,6 +475,16 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
   TPRT_TRY(source.status());
   return tensors ? count * fileTypeBytes(tensors->front().place.type)
                  : int64_t(0);
+}
+
+std::vector<Weights::Located> Weights::parameterTensors() const {
+  std::vector<Located> tensors;
+  std::set<std::string> names;
+  for (const auto &slot : slots)
+    for (const Located &tensor : slot)
+      if (names.insert(tensor.name).second)
+        tensors.push_back(tensor);
+  return tensors;
 }
 
 Expected<uint64_t> Weights::fingerprint() const {

@@ -17,6 +17,9 @@
 
 namespace tprt {
 
+/// The seed of `random:SEED` and `init:SEED`; none of another `spec`.
+Expected<std::optional<uint64_t>> readWeightsSeed(const std::string &spec);
+
 class Weights {
 public:
   /// `spec`: a directory with model.safetensors or
@@ -51,6 +54,9 @@ public:
   /// The tensors of `spec`, unused ones among them, but neither those that the
   /// program excludes nor second forms of what is read; empty for random.
   const Tensors &checkpoint() const { return all; }
+  /// The tensors that parameters are read from, each once, in the order of the
+  /// parameters; empty for random.
+  std::vector<Located> parameterTensors() const;
   /// For people: what of the files is not read. Empty: nothing to say.
   const std::string &note() const { return unreadNote; }
 

@@ -61,6 +61,14 @@ TEST(Generate, TheSameTokensOnAnyRanks) {
       EXPECT_EQ(stats["tokens"]["generated"], tokens);
       EXPECT_GT(stats["tokens"]["prefix_hits"], 0);
       EXPECT_GT(stats["tokens_per_second"], 0);
+      const json &decode = stats["decode"];
+      EXPECT_GT(decode["steps"], 0);
+      EXPECT_LT(decode["steps"], stats["steps"]["count"]);
+      EXPECT_GT(decode["tokens"], 0);
+      EXPECT_LT(decode["tokens"], stats["tokens"]["generated"]);
+      EXPECT_LT(decode["seconds"], stats["steps"]["seconds"]);
+      EXPECT_DOUBLE_EQ(decode["tokens_per_second"],
+                       double(decode["tokens"]) / double(decode["seconds"]));
       EXPECT_GT(stats["seconds_to_first_token"]["p99"], 0);
       EXPECT_GE(stats["seconds_between_tokens"]["p99"],
                 stats["seconds_between_tokens"]["p50"]);
@@ -165,7 +173,8 @@ TEST(Generate, AnswersGoToStandardOutput) {
     EXPECT_TRUE(inOrder(result.err, {"tp-run: answered ",
                                      " prompts on 2 ranks: "
                                      "weights in ",
-                                     ", answers in "}))
+                                     ", answers in ", " tokens of prompts in ",
+                                     ", then ", " tokens in ", " tokens/s)\n"}))
         << result.err;
   }
 }
@@ -176,10 +185,10 @@ TEST(Generate, Refusals) {
   std::string error = "tp-run: error: ";
   std::string where = error + "prompts '" + prompts + "'";
   for (const char *outputs : {"--output a.npy", "--output a.json --output -"})
-    f.refuse(outputs, 1,
+    f.refuse(outputs, 2,
              error + "--generate: expected one --output FILE.json for what is "
                      "generated, or none or - for standard output");
-  f.refuse("--stats=json", 1,
+  f.refuse("--stats=json", 2,
            error +
                "--stats: expected --output FILE.json beside it, as standard "
                "output has the answers");
@@ -187,8 +196,8 @@ TEST(Generate, Refusals) {
       f.output() + " --entry step_1", 2,
       "tp-run: error: --entry excludes --generate\nRun with --help for more "
       "information.");
-  f.refuse(f.output() + " --top-p 2", 1,
-           where + "[0]: top-p: expected a number in [0, 1], got 2");
+  f.refuse(f.output() + " --top-p 2", 2,
+           error + "top-p: expected a number in [0, 1], got 2");
   std::pair<const char *, const char *> faults[] = {
       {"{}", ": expected a list, got object"},
       {"[[1], 2]", "[1]: expected a list, got number"},

@@ -117,15 +117,16 @@ TEST(Run, InputsThatAreMadeUp) {
   EXPECT_TRUE(often.err.starts_with("tp-run: ran mlp 4 times on 2 ranks: "))
       << often.err;
   EXPECT_TRUE(often.err.ends_with(" (median)\n")) << often.err;
-  auto refuse = [&](const std::string &inputs, const std::string &text) {
+  auto refuse = [&](const std::string &inputs, int code,
+                    const std::string &text) {
     auto result = f.run("--weights random:3 " + inputs);
-    EXPECT_EQ(result.code, 1) << inputs;
+    EXPECT_EQ(result.code, code) << inputs;
     EXPECT_EQ(result.err, "tp-run: error: " + text + "\n");
   };
-  refuse("--input x=random:",
+  refuse("--input x=random:", 2,
          "input 'x=random:': expected a natural number as the seed");
-  refuse("--input z=random:1", "unknown input 'z'; the program takes 'x'");
-  refuse("--input random:1 --input random:2",
+  refuse("--input z=random:1", 1, "unknown input 'z'; the program takes 'x'");
+  refuse("--input random:1 --input random:2", 2,
          "input 'random:2': random:1 is there for all other inputs already");
 }
 
@@ -207,7 +208,25 @@ TEST(Run, CommandLine) {
   for (const char *value : {"nan", "inf", "-1", "1e999", "x"})
     expect(f.weights() + " --timeout " + value, 2,
            std::string("--timeout: expected a number above 0, got '") + value);
+  for (const char *value : {"99999999999999999999", "1.5"})
+    expect(f.weights() + " --repeat " + value, 2,
+           detail::join("--repeat: expected a whole number, at most "
+                        "9223372036854775807, got '",
+                        value, "'"));
   expect(f.weights() + " --output ''", 2, "--output: expected a value, got ''");
+  expect(f.weights() + " --input =random:1", 2,
+         "input '=random:1': expected a name before '='");
+  expect(f.weights() + f.input() + " --output y.npy --output mlp=y.npy", 2,
+         "output 'y.npy' is given twice; give each output a file of its own");
+  // A name with '=' in it is one of a file if it begins like a path.
+  expect(
+      f.weights() + f.input() + " --output rows=2.npy", 1,
+      "output 'rows=2.npy': no entry 'rows'; the artifact has 'mlp', 'fail', "
+      "'stall', 'mismatch', 'differ', 'fail-beside'; a file of that name is "
+      "'./rows=2.npy'");
+  expect(f.weights() + f.input() + " --output " + (f.directory / "rows=2.npy"),
+         0, "");
+  EXPECT_TRUE(std::filesystem::exists(f.directory.path / "rows=2.npy"));
   expect(f.weights() + " --stats=xml", 2, "--stats");
 #ifndef TPRT_HAS_CUDA
   expect(f.weights() + f.input() + " --backend nccl", 1,
@@ -221,20 +240,20 @@ TEST(Run, CommandLine) {
          "run it with --backend threads, processes or mpi, or compile it with "
          "--target cuda");
 #endif
-  expect(f.weights() + f.input() + " --backend gloo", 1,
+  expect(f.weights() + f.input() + " --backend gloo", 2,
          "unknown backend 'gloo'; this build has: threads, processes, mpi");
   expect(f.weights() + " --entry none", 1,
          "no entry 'none'; the artifact has 'mlp', 'fail'");
   expect(f.weights(), 1, "missing input 'x' (f32 [5, 12])");
-  expect(f.weights() + f.input() + " --output y.txt", 1,
+  expect(f.weights() + f.input() + " --output y.txt", 2,
          "output 'y.txt': expected a name ending in .safetensors or .npy");
-  expect(f.weights() + f.input() + " --timeline t.html", 1,
+  expect(f.weights() + f.input() + " --timeline t.html", 2,
          "--timeline 't.html': expected a name ending in .json, for a Chrome "
          "trace");
-  expect(f.weights() + " --input x=x.txt", 1,
+  expect(f.weights() + " --input x=x.txt", 2,
          "input 'x=x.txt': expected a file ending in .npy or .safetensors, or "
          "random:SEED");
-  expect(f.weights() + " --input " + (f.directory / "x.npy"), 1,
+  expect(f.weights() + " --input " + (f.directory / "x.npy"), 2,
          "x.npy': a .npy file needs a name: NAME=");
   expect(f.weights() + " --input z=" + (f.directory / "in.safetensors"), 1,
          "in.safetensors' has no tensor 'z'");
@@ -243,7 +262,7 @@ TEST(Run, CommandLine) {
                             f.directory / "in.safetensors"})
     expect(f.weights() + f.input() + " --input " + again, 1,
            "input 'x' is given twice, by '");
-  expect("--weights random:x" + f.input(), 1,
+  expect("--weights random:x" + f.input(), 2,
          "weights 'random:x': expected a natural number as the seed");
   expect("--weights /nowhere" + f.input(), 1, "no such directory");
   std::filesystem::create_directory(f.directory / "adapter");
@@ -254,7 +273,7 @@ TEST(Run, CommandLine) {
          "another model: expected a whole model; merge it with ");
   expect(f.weights() + f.input() + " --only-rank 1", 1,
          "is made for 1 ranks, which has no rank 1");
-  expect(f.weights() + f.input() + " --only-rank 0 --output y.npy", 1,
+  expect(f.weights() + f.input() + " --only-rank 0 --output y.npy", 2,
          "--output is refused with --only-rank: without collectives the "
          "results mean nothing");
   expect("--help", 0, "");

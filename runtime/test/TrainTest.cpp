@@ -232,7 +232,7 @@ TEST(Train, GradientsOfTheMean) {
                        {"labels", "I8", {2, 4}, nothing}}));
   f.refuse("--weights in --input i.safetensors --gradients g.safetensors", 1,
            "--gradients: all labels are -100: expected tokens to predict");
-  f.refuse("--weights in --input i.safetensors --gradients g.npy", 1,
+  f.refuse("--weights in --input i.safetensors --gradients g.npy", 2,
            "--gradients 'g.npy': expected a name ending in .safetensors");
 }
 

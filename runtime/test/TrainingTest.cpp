@@ -198,45 +198,48 @@ TEST(Training, InputsOfTheUpdate) {
 TEST(Training, RefusedOptions) {
   TrainFixture f(1);
   std::string run = "--train d.safetensors --weights in --steps 2 ";
-  auto refuse = [&](const std::string &options, const std::string &message) {
-    f.refuse(run + options, 1, message);
+  auto refuse = [&](const std::string &options, int code,
+                    const std::string &message) {
+    f.refuse(run + options, code, message);
   };
-  refuse("", "expected --lr RATE, the learning rate");
-  refuse("--lr 0", "--lr: expected a number above 0 and below 1e+30, got 0.0");
-  refuse("--lr nan",
+  refuse("", 2, "expected --lr RATE, the learning rate");
+  refuse("--lr 0", 2,
+         "--lr: expected a number above 0 and below 1e+30, got 0.0");
+  refuse("--lr nan", 2,
          "--lr: expected a number above 0 and below 1e+30, got nan");
-  refuse("--lr 1 --betas 0.9,1",
+  refuse("--lr 1 --betas 0.9,1", 2,
          "--betas[1]: expected a number of at least 0 and below 1, got 1.0");
-  refuse("--lr 1 --betas 0.9", "--betas: expected two numbers, got 1");
-  refuse("--lr 1 --accumulate 0",
+  refuse("--lr 1 --betas 0.9", 2, "--betas: expected two numbers, got 1");
+  refuse("--lr 1 --accumulate 0", 2,
          "--accumulate: expected an integer in [1, 2147483647], got 0");
-  refuse("--lr 1 --order random", "--order: expected one of 'shuffle', "
-                                  "'sequential', got 'random'");
-  refuse("--lr 1 --momentum 0.5",
+  refuse("--lr 1 --order random", 2,
+         "--order: expected one of 'shuffle', "
+         "'sequential', got 'random'");
+  refuse("--lr 1 --momentum 0.5", 2,
          "--momentum: the program's optimizer is adamw, which takes --lr, "
          "--accumulate, --betas, --eps, --order, --schedule, --seed, "
          "--weight-decay");
   for (const char *schedule :
        {"exponential", "linear:", "linear:warmup", "linear:warmup=1.5",
         "cosine:max=1", "cosine:min=-1", "linear:warmup=2x"})
-    refuse(std::string("--lr 1 --schedule ") + schedule,
+    refuse(std::string("--lr 1 --schedule ") + schedule, 2,
            std::string("--schedule: expected constant, cosine or linear, with "
                        ":warmup=STEPS,min=RATE behind it, got '") +
                schedule + "'");
   for (const char *schedule : {"constant:min=0.1", "linear:min=2"})
-    refuse(std::string("--lr 1 --schedule ") + schedule,
+    refuse(std::string("--lr 1 --schedule ") + schedule, 2,
            std::string("--schedule: expected a min of cosine or linear that is "
                        "at most the rate, got '") +
                schedule + "' for 1");
-  refuse("--lr 1 --save in",
+  refuse("--lr 1 --save in", 1,
          "'in': expected a free name or the checkpoint of a run, got something "
          "without trainer.json");
   std::string here = f.directory.path.string();
-  refuse("--lr 1 --save none/out", "--save 'none/out': cannot write in '" +
-                                       here +
-                                       "/none': No such file or directory");
+  refuse("--lr 1 --save none/out", 1,
+         "--save 'none/out': cannot write in '" + here +
+             "/none': No such file or directory");
   // Its owner may write there, and yet nothing can be made.
-  refuse("--lr 1 --save /proc/out",
+  refuse("--lr 1 --save /proc/out", 1,
          "--save '/proc/out': cannot write in '/proc': No such file or "
          "directory");
   f.refuse(

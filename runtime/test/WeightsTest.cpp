@@ -114,6 +114,37 @@ TEST(Weights, RefusalsByName) {
                               "model.safetensors.index.json in the directory");
 }
 
+TEST(Weights, OneFileWinsOverAnIndex) {
+  auto bytes = [](float value) { return toBytes(TPRT_F32, {value}); };
+  Checkpoint c({{"w", "F32", {1}, bytes(1)}});
+  c.write("other.safetensors", safetensors({{"w", "F32", {1}, bytes(2)}}));
+  c.manifest["parameters"] = {parameter("w", {1})};
+  auto manifest = Manifest::parse(c.manifest.dump());
+  ASSERT_TRUE(bool(manifest)) << manifest.status().message();
+  std::string note = "'DIR/model.safetensors' is read, and not the files that "
+                     "model.safetensors.index.json beside it names";
+  std::pair<std::string, std::string> indices[] = {
+      {R"({"weight_map": {"w": "model.safetensors"}})", ""},
+      {R"({"weight_map": {"w": "other.safetensors"}})", note},
+      {R"({"weight_map": {"w": "missing.safetensors"}})", note},
+      {"{", note}};
+  for (const auto &[index, expected] : indices) {
+    c.write("model.safetensors.index.json", index);
+    auto weights = Weights::open(c.directory.path.string(), *manifest);
+    ASSERT_TRUE(bool(weights)) << weights.status().message();
+    EXPECT_EQ(c.hideDirectory(weights->note()), expected);
+    float value = 0;
+    ASSERT_TRUE(bool(weights->load(0, 0, {0}, &value)));
+    EXPECT_EQ(value, 1);
+  }
+  std::filesystem::remove(c.directory.path / "model.safetensors");
+  c.write("model.safetensors.index.json", indices[1].first);
+  auto weights = Weights::open(c.directory.path.string(), *manifest);
+  float value = 0;
+  ASSERT_TRUE(bool(weights->load(0, 0, {0}, &value)));
+  EXPECT_EQ(value, 2);
+}
+
 TEST(Weights, StacksOfTensors) {
   Checkpoint c({{"w.0.x", "F32", {2, 3}, zeros(24)},
                 {"w.1.x", "BF16", {2, 3}, zeros(12)}});

@@ -37,6 +37,8 @@ public:
   int64_t vocabulary() const { return ids; }
   const Manifest &manifest() const { return session.manifest(); }
   const Weights *checkpoint() const { return session.checkpoint(); }
+  /// See Session::notFiniteWeights.
+  const std::string &notFiniteWeights() { return session.notFiniteWeights(); }
 
   /// Tokens and the classes at their positions, [batch, length] of each.
   /// `seed` and the micro-batch's number say what dropout drops.

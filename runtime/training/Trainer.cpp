@@ -127,13 +127,19 @@ static Status checkSave(const Options &options, const Source &source) {
   return {};
 }
 
+Status training::checkRecipe(const Manifest &manifest, const Options &options,
+                             const Source &source) {
+  TPRT_ASSIGN(auto program, trainingOf(manifest));
+  json all;
+  return Recipe::make(program, options.recipe, source.progress.recipe, all)
+      .status()
+      .asUsage();
+}
+
 Status training::check(Session &session, const Options &options,
                        const Source &source) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
   TPRT_ASSIGN(auto program, trainingOf(steps.manifest()));
-  json all;
-  TPRT_TRY(Recipe::make(program, options.recipe, source.progress.recipe, all)
-               .status());
   const Progress &before = source.progress;
   TPRT_TRY(openData(steps, options, before).status());
   if (!source.states.empty() && before.optimizer != program.name())
@@ -370,16 +376,22 @@ Status Trainer::skip(const Steps::Result &result, json line) {
   std::string what = detail::join("step ", progress.step + 1, ": the loss is ",
                                   line["loss"].get<double>(),
                                   ", the gradient's norm ", result.gradNorm);
+  // More of the data cannot mend the weights that the run began with.
+  bool isFirst = inARow == 0 && progress.step == 0 && source.states.empty();
+  if (isFirst && !steps.notFiniteWeights().empty())
+    return userError(what, ": expected finite numbers; ",
+                     steps.notFiniteWeights(), "; nothing was saved");
   if (++inARow <= options.maxSkips) {
     say(what, ": it is skipped (", inARow, " in a row, at most ",
         options.maxSkips, ")");
     return {};
   }
+  const std::string &cause = steps.notFiniteWeights();
   return userError(
       what, ": expected finite numbers; ",
       inARow > 1 ? detail::join("all of ", inARow, " in a row were skipped; ")
                  : "",
-      setAside());
+      cause.empty() ? "" : cause + "; ", setAside());
 }
 
 /// Says in words where a run that only skips steps leaves its weights, which
@@ -536,5 +548,8 @@ Status training::writeGradients(Session &session, const std::string &path) {
   TPRT_TRY(file.write(&loss, sizeof(loss)));
   TPRT_TRY(write(steps, layout, tokens, file));
   TPRT_TRY(file.commit());
+  if (!std::isfinite(loss) && !steps.notFiniteWeights().empty())
+    return userError("--gradients: the loss is ", loss, ": ",
+                     steps.notFiniteWeights());
   return steps.end();
 }

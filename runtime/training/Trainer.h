@@ -44,6 +44,10 @@ struct Source {
 };
 Expected<Source> sourceOf(const Options &options, const std::string &weights);
 
+/// A usage error that says which option of the recipe the program cannot do.
+Status checkRecipe(const Manifest &manifest, const Options &options,
+                   const Source &source);
+
 /// Refuses what can be refused before weights are loaded; on rank 0.
 Status check(Session &session, const Options &options, const Source &source);
 

@@ -15,11 +15,11 @@
 #include "Reducer.h"
 #include "Runner.h"
 #include "tp/InitAll.h"
+#include "tp/Support/Tool.h"
 #include "tp/Verify/Stages.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/InitLLVM.h"
 
 using namespace mlir;
 using namespace tp::fuzz;
@@ -181,7 +181,7 @@ static bool judge(const Summary &summary, unsigned programs,
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  tp::Tool tool(argc, argv, "tp-fuzz");
   cl::OptionCategory category("tp-fuzz options");
   cl::opt<std::string> generatorName(
       "generator", cl::init("transformers"), cl::cat(category),

@@ -19,11 +19,11 @@
 #include "tp/InitAll.h"
 #include "tp/Partition/Derive.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Support/Tool.h"
 #include "tp/Verify/Passes.h"
 #include "tp/Verify/Verify.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/CrashRecoveryContext.h"
-#include "llvm/Support/InitLLVM.h"
 #include <map>
 
 using namespace mlir;
@@ -315,7 +315,7 @@ bool Run::print() const {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  tp::Tool tool(argc, argv, "tp-mutate");
   Options options;
   cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(argc, argv, "Mutants of per-rank programs\n");

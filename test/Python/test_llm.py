@@ -10,13 +10,14 @@ whatever the degree and the company.
 import json
 import pathlib
 import re
+import shutil
 import threading
 import time
 
 import pytest
 
 import tp_mlir
-from tp_mlir import _generator, engine
+from tp_mlir import _generator, _tools, engine
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "text-model"
 KNOWN = json.loads((FOLDER / "continuations.json").read_text())["continuations"]
@@ -81,6 +82,33 @@ def test_refusals(llm):
     assert refused([1], stop_ids=frozenset({2**32})).startswith("stop id 0: expected an id of 32")
     assert refused([1], logit_bias={2**40: 1.0}).startswith("bias 0: expected an id of 32 bits")
     assert llm.generate(ONE["prompt_ids"], max_tokens=2**64 + 1).finish in ("length", "stop")
+
+
+def test_weights_that_are_no_numbers(tmp_path):
+    """The tensor is named, in Python and by tp-run, as the input's fault."""
+    folder, name = tmp_path / "model", "model.layers.1.mlp.down_proj.weight"
+    shutil.copytree(FOLDER, folder)
+    file = folder / "model.safetensors"
+    blob = bytearray(file.read_bytes())
+    start = 8 + int.from_bytes(blob[:8], "little")
+    place = json.loads(blob[8:start])[name]
+    at, end = (start + offset for offset in place["data_offsets"])
+    assert place["dtype"] == "BF16"
+    blob[at + 10:at + 14] = b"\xc0\x7f\x80\xff"
+    file.write_bytes(blob)
+    program = tp_mlir.compile(folder, tmp_path / "g.tpa", mesh="tp=2", rows=2, chunk=8, context=64,
+                              dtype="f32", generate=True)
+    message = ("the logits of position 1 are not numbers: the weights hold values that are not "
+               f"finite: '{name}' of '{file}' (1 NaN and 1 infinite of {(end - at) // 2})")
+    with tp_mlir.LLM(folder, program=program.path) as model:
+        with pytest.raises(engine.EngineError) as error:
+            model.generate([1, 2], max_tokens=2)
+    assert str(error.value) == message
+    (tmp_path / "prompts.json").write_text("[[1, 2], [1, 2, 3]]")
+    with pytest.raises(tp_mlir.InputError) as error:
+        _tools.run("tp-run", [program.path, "--weights", folder, "--generate",
+                              tmp_path / "prompts.json"])
+    assert str(error.value) == f"tp-run: error: prompt 0: {message}"
 
 
 def test_cancel_from_its_own_event(llm):

@@ -182,6 +182,21 @@ def test_shards_stay_shards(tmp_path):
         assert name in _files.Reader(out / file).tensors
 
 
+def test_one_file_wins_over_an_index(tmp_path, capsys):
+    folder, out, expected = checkpoint(tmp_path / "in"), tmp_path / "out", tmp_path / "expected"
+    assert run(folder, "--format", "int8", "-o", expected) == 0
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    note = (f"tp-quantize: '{single}' is read, and not the files that "
+            "model.safetensors.index.json beside it names\n")
+    for name, said in ("model.safetensors", ""), ("other.safetensors", note), (None, note):
+        index.write_text(json.dumps({"weight_map": {"x": name}}) if name else "{")
+        capsys.readouterr()
+        assert run(folder, "--format", "int8", "-o", out, "--overwrite") == 0
+        assert capsys.readouterr().err.startswith(said + f"tp-quantize: {out}: 3 weights in int8; ")
+        assert (out / "model.safetensors").read_bytes() == (
+            expected / "model.safetensors").read_bytes()
+
+
 def test_pieces_give_the_same(tmp_path, monkeypatch):
     """Rows are taken a few at a time, and whole blocks of them."""
     folder = checkpoint(tmp_path / "in")

@@ -16,6 +16,13 @@
 // RUN: tp-opt %t.mlirbc | FileCheck %s
 // RUN: not tp-opt %s --no-such-pass
 
+// The output may be the input, and stays what it was where a pass fails.
+// RUN: cp %s %t.same.mlir
+// RUN: not tp-opt %t.same.mlir --pass-pipeline='builtin.module(test-tp-fail)' -o %t.same.mlir
+// RUN: diff %s %t.same.mlir
+// RUN: tp-opt %t.same.mlir -o %t.same.mlir
+// RUN: FileCheck %s < %t.same.mlir
+
 // A pipeline has the options that its stage reads.
 // RUN: not tp-opt %s --tp-propagate-pipeline=plan=megatron 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: no such option plan

@@ -15,11 +15,10 @@
 #include "tp/Compile/Compile.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitDialects.h"
-#include "tp/Support/Version.h"
+#include "tp/Support/Tool.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/InitLLVM.h"
 
 namespace cl = llvm::cl;
 
@@ -312,9 +311,8 @@ int CommandLine::readTarget(tp::CompileOptions &options) {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  tp::Tool tool(argc, argv, "tp-compile");
   tp::registerAllTargets();
-  tp::setVersionPrinter("tp-compile");
   CommandLine line;
   cl::HideUnrelatedOptions(line.category);
   if (!cl::ParseCommandLineOptions(

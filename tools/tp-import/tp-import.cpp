@@ -9,14 +9,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Support/FileUtilities.h"
 #include "tp/Import/Import.h"
 #include "tp/Import/ImportFlags.h"
-#include "tp/Support/Version.h"
+#include "tp/Support/OutputFile.h"
+#include "tp/Support/Tool.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 namespace cl = llvm::cl;
 
@@ -37,8 +35,7 @@ static int printLimits(mlir::MLIRContext &context, llvm::StringRef directory) {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  tp::setVersionPrinter("tp-import");
+  tp::Tool tool(argc, argv, "tp-import");
   cl::OptionCategory category("tp-import options");
   cl::opt<std::string> directory(cl::Positional, cl::Required, cl::desc("DIR"),
                                  cl::cat(category));
@@ -76,7 +73,7 @@ int main(int argc, char **argv) {
     return userError;
 
   std::string message;
-  auto file = mlir::openOutputFile(output, &message);
+  std::unique_ptr<tp::OutputFile> file = tp::OutputFile::open(output, message);
   if (!file) {
     llvm::errs() << "error: " << message << "\n";
     return userError;
@@ -86,13 +83,9 @@ int main(int argc, char **argv) {
     printing.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
   module->print(file->os(), printing);
   file->os() << "\n";
-  file->os().flush();
-  if (file->os().has_error()) {
-    llvm::errs() << "error: cannot write " << output << ": "
-                 << file->os().error().message() << "\n";
-    file->os().clear_error();
-    return userError;
-  }
-  file->keep();
-  return 0;
+  message = file->commit();
+  if (message.empty())
+    return 0;
+  llvm::errs() << "error: " << message << "\n";
+  return userError;
 }

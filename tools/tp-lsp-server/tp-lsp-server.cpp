@@ -10,10 +10,10 @@
 
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "tp/InitAll.h"
-#include "tp/Support/Version.h"
+#include "tp/Support/Tool.h"
 
 int main(int argc, char **argv) {
-  tp::setVersionPrinter("tp-lsp-server");
+  tp::Tool tool(argc, argv, "tp-lsp-server");
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));

@@ -11,14 +11,13 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/InitAll.h"
+#include "tp/Support/OutputFile.h"
 #include "tp/Support/ReadModule.h"
-#include "tp/Support/Version.h"
-#include "llvm/Support/InitLLVM.h"
+#include "tp/Support/Tool.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 int main(int argc, char **argv) {
-  tp::setVersionPrinter("tp-opt");
+  tp::Tool tool(argc, argv, "tp-opt");
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
   tp::registerAllPasses();
@@ -28,7 +27,6 @@ int main(int argc, char **argv) {
   mlir::MlirOptMainConfig config =
       mlir::MlirOptMainConfig::createFromCLOptions();
 
-  llvm::InitLLVM init(argc, argv);
   if (config.shouldShowDialects() || config.shouldListPasses())
     return mlir::asMainReturnCode(
         mlir::MlirOptMain(argc, argv, input, output, registry));
@@ -40,14 +38,17 @@ int main(int argc, char **argv) {
   }
   if (!tp::checkNesting(source->getMemBufferRef(), llvm::errs()))
     return EXIT_FAILURE;
-  auto file = mlir::openOutputFile(output, &message);
+  std::unique_ptr<tp::OutputFile> file = tp::OutputFile::open(output, message);
   if (!file) {
-    llvm::errs() << message << "\n";
+    llvm::errs() << "error: " << message << "\n";
     return EXIT_FAILURE;
   }
   if (failed(
           mlir::MlirOptMain(file->os(), std::move(source), registry, config)))
     return EXIT_FAILURE;
-  file->keep();
-  return EXIT_SUCCESS;
+  message = file->commit();
+  if (message.empty())
+    return EXIT_SUCCESS;
+  llvm::errs() << "error: " << message << "\n";
+  return EXIT_FAILURE;
 }

@@ -16,12 +16,11 @@
 #include "tp/Import/ModelAttributes.h"
 #include "tp/InitAll.h"
 #include "tp/Support/ReadModule.h"
-#include "tp/Support/Version.h"
+#include "tp/Support/Tool.h"
 #include "tp/Verify/Derivative.h"
 #include "tp/Verify/Stages.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/InitLLVM.h"
 #include <variant>
 
 namespace cl = llvm::cl;
@@ -145,6 +144,10 @@ int CommandLine::check() const {
   if (report != "text" && report != "json")
     return complain("for the --report option: expected text or json, got " +
                     report);
+  if (llvm::StringRef(weights).starts_with("random:"))
+    return complain("for the --weights option: expected a directory, or "
+                    "random, whose seed is that of --seed, got '" +
+                    weights + "'");
   if (steps.getNumOccurrences() && steps < 1)
     return complain("for the --steps option: expected at least one step, got " +
                     llvm::Twine(steps));
@@ -264,8 +267,7 @@ static int printDerivative(const CommandLine &line, mlir::ModuleOp module,
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  tp::setVersionPrinter("tp-verify");
+  tp::Tool tool(argc, argv, "tp-verify");
   CommandLine line;
   cl::HideUnrelatedOptions(line.category);
   if (!cl::ParseCommandLineOptions(

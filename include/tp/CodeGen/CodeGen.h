@@ -3,16 +3,14 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's passes in our configuration, and files for other programs to read.
+// LLVM's passes in our configuration.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TP_CODEGEN_CODEGEN_H
 #define TP_CODEGEN_CODEGEN_H
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
-#include <system_error>
 
 namespace llvm {
 class Module;
@@ -38,20 +36,6 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine,
 
 /// On functions of LLVM IR that come from kernels/device.
 inline constexpr llvm::StringLiteral deviceSourceAttrName = "tp-device-source";
-
-/// Replaces the file at `path`, when all is written.
-std::error_code writeFile(llvm::StringRef path, llvm::StringRef bytes);
-
-/// A temporary file that goes with the scope; no path, and an error, if it
-/// cannot be made.
-struct TemporaryFile {
-  llvm::SmallString<128> path;
-  std::error_code error;
-  explicit TemporaryFile(llvm::StringRef suffix);
-  ~TemporaryFile();
-  TemporaryFile(const TemporaryFile &) = delete;
-  TemporaryFile &operator=(const TemporaryFile &) = delete;
-};
 
 } // namespace tp
 

@@ -83,9 +83,11 @@ private:
 /// The tensors of a checkpoint directory by name.
 class Checkpoint {
 public:
-  /// Reads the headers of DIR/model.safetensors, or of the files that
-  /// DIR/model.safetensors.index.json lists. The index says which file's tensor
-  /// counts; a remark names those that it does not list, which are not read.
+  /// Reads the headers of DIR/model.safetensors, or, where that is not there,
+  /// of the files that DIR/model.safetensors.index.json lists. The index says
+  /// which file's tensor counts; a remark names those that it does not list,
+  /// which are not read. Another remark says which is read if both are there
+  /// and name different files.
   /// Without either, the checkpoint is empty and `hasWeights` is false. Fails
   /// after emitting an error.
   static mlir::FailureOr<Checkpoint> open(mlir::MLIRContext *context,

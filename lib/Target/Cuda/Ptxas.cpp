@@ -10,7 +10,7 @@
 
 #include "tp/Target/Cuda/DeviceCode.h"
 
-#include "tp/CodeGen/CodeGen.h"
+#include "tp/Support/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -155,21 +155,20 @@ tp::assemblePtx(llvm::StringRef ptxas, llvm::StringRef ptx,
   if (!seconds)
     return seconds.takeError();
   TemporaryFile input("ptx");
-  std::error_code error = input.error;
+  std::string error = input.error;
   std::vector<std::unique_ptr<Run>> runs;
   for (const std::string &architecture : architectures) {
     runs.push_back(std::make_unique<Run>());
     runs.back()->architecture = architecture;
     runs.back()->name = "--gpu-name=" + architecture;
     for (const TemporaryFile *file : {&runs.back()->output, &runs.back()->log})
-      if (!error)
+      if (error.empty())
         error = file->error;
   }
-  if (!error)
+  if (error.empty())
     error = writeFile(input.path, ptx);
-  if (error)
-    return llvm::createStringError("cannot write temporary files for ptxas: " +
-                                   error.message());
+  if (!error.empty())
+    return llvm::createStringError("for ptxas: " + error);
   for (std::unique_ptr<Run> &run : runs) {
     llvm::StringRef arguments[] = {
         ptxas,     "-v", "-O3", "-lineinfo", run->name, "-o", run->output.path,

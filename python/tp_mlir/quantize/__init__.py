@@ -57,19 +57,26 @@ def _say(words):
     print(f"tp-quantize: {words}", file=sys.stderr, flush=True)
 
 
+def _listed(index):
+    """The names of the files that an index names."""
+    try:
+        return sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{index}: expected an index with a weight_map: {error}") from error
+
+
 def _shards(folder):
     """The names of the files with weights."""
     index, single = folder / _INDEX, folder / _SINGLE
     if single.is_file():
-        if index.is_file():
-            _say(f"{folder}: model.safetensors is read, and not {_INDEX} beside it")
+        # As transformers, the compiler and the runtime do.
+        with contextlib.suppress(ValueError):
+            if not index.is_file() or _listed(index) == [single.name]:
+                return [single.name]
+        _say(f"'{single}' is read, and not the files that {_INDEX} beside it names")
         return [single.name]
     if index.is_file():
-        try:
-            places = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-            names = sorted(set(places.values()))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{index}: expected an index with a weight_map: {error}") from error
+        names = _listed(index)
         for name in names:
             if pathlib.PurePath(name).name != name:
                 raise ValueError(f"{index}: expected names of files beside it, got '{name}'")

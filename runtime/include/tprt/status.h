@@ -22,10 +22,11 @@
 namespace tprt {
 
 /// The class of an error says who can mend it. The values are tp-run's exit
-/// codes.
+/// codes, and but for Usage those of the C interface.
 enum class Code : int {
   Ok = 0,
   User = 1,     ///< the user's input, files or environment
+  Usage = 2,    ///< a program's command line, whatever its files hold
   Lost = 3,     ///< a rank died, stalled, or ranks disagree
   Internal = 4, ///< our own bug
   Device = 5    ///< a device failed, its libraries did, or code on it
@@ -46,6 +47,12 @@ public:
     return ok() ? *this : Status(code_, context + ": " + message_);
   }
 
+  /// The same error of the user's input as one of the command line, from which
+  /// that input came.
+  Status asUsage() const {
+    return code_ == Code::User ? Status(Code::Usage, message_) : *this;
+  }
+
 private:
   Code code_ = Code::Ok;
   std::string message_;
@@ -64,6 +71,11 @@ std::string join(Parts &&...parts) {
 template <typename... Parts>
 Status userError(Parts &&...parts) {
   return {Code::User, detail::join(std::forward<Parts>(parts)...)};
+}
+/// An error of the command line of a program.
+template <typename... Parts>
+Status usageError(Parts &&...parts) {
+  return {Code::Usage, detail::join(std::forward<Parts>(parts)...)};
 }
 /// An error that is our own fault.
 template <typename... Parts>

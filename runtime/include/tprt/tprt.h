@@ -5,8 +5,9 @@
 //
 // Loads artifacts and runs them from any language that can call C; in
 // libtprt.so. Functions that can fail return a code, 0 or one of tp-run's exit
-// codes, and leave a message that tprt_error() returns. A session is used from
-// one thread at a time.
+// codes but 2 (1 the caller's input or the environment, 3 a rank lost, 4 our
+// bug, 5 a device), and leave a message that tprt_error() returns. A session is
+// used from one thread at a time.
 //
 // Structures begin with their size, which the caller sets, so that either side
 // may be newer. The library ends no process, starts none and handles no signal.
