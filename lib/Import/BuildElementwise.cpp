@@ -30,7 +30,7 @@ struct Body {
     return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(float(value)));
   }
   Value wide(Value x) {
-    return x.getType().isF32()
+    return x.getType().isF32() || x.getType().isInteger()
                ? x
                : arith::ExtFOp::create(b, loc, b.getF32Type(), x).getResult();
   }
@@ -95,7 +95,7 @@ static Value mapElements(OpBuilder &builder, Location loc,
                for (Value arg : args.drop_back())
                  values.push_back(emitter.wide(arg));
                Value value = body(emitter, values);
-               if (!element.isF32())
+               if (value.getType() != element)
                  value = arith::TruncFOp::create(b, l, element, value);
                linalg::YieldOp::create(b, l, value);
              })
@@ -108,11 +108,16 @@ Value ModelBuilder::sigmoid(StringRef path, Value x, Type element) {
       [](Body &body, ValueRange v) { return body.sigmoid(v[0]); });
 }
 
-Value softplus(ModelBuilder &m, StringRef path, Value x, Value bias) {
+Value softplus(ModelBuilder &m, StringRef path, Value x, Value bias,
+               double least) {
   return mapElements(m.builder, m.at(path), {allOf(x), lastOf(bias, x)},
-                     m.builder.getF32Type(), [](Body &body, ValueRange v) {
-                       return body.softplus(
+                     m.builder.getF32Type(), [&](Body &body, ValueRange v) {
+                       Value y = body.softplus(
                            arith::AddFOp::create(body.b, body.loc, v[0], v[1]));
+                       if (least > 0)
+                         y = arith::MaximumFOp::create(body.b, body.loc, y,
+                                                       body.number(least));
+                       return y;
                      });
 }
 
@@ -126,11 +131,33 @@ Value scaleByRates(ModelBuilder &m, StringRef path, Value x, Value rateLog) {
       });
 }
 
-Value scaleRows(ModelBuilder &m, StringRef path, Value x, Value factors) {
+Value scaleRows(ModelBuilder &m, StringRef path, Value x, Value factors,
+                Type element) {
   return mapElements(m.builder, m.at(path), {allOf(x), lastOf(factors, x)},
-                     m.getModelType(), [](Body &body, ValueRange v) -> Value {
+                     element ? element : m.getModelType(),
+                     [](Body &body, ValueRange v) -> Value {
                        return arith::MulFOp::create(body.b, body.loc, v[0],
                                                     v[1]);
+                     });
+}
+
+Value scaleByConstant(ModelBuilder &m, StringRef path, Value x, Value number) {
+  OpBuilder &b = m.builder;
+  Location loc = m.at(path);
+  Type i32 = b.getI32Type();
+  Value bits = mapElements(
+      b, loc, {allOf(number)}, i32, [&](Body &body, ValueRange v) -> Value {
+        return arith::BitcastOp::create(body.b, body.loc, i32, v[0]);
+      });
+  bits =
+      tensor::CollapseShapeOp::create(b, loc, RankedTensorType::get({}, i32),
+                                      bits, ArrayRef<ReassociationIndices>());
+  return mapElements(b, loc, {allOf(x), {bits, {}}}, m.getModelType(),
+                     [](Body &body, ValueRange v) -> Value {
+                       Value factor = arith::BitcastOp::create(
+                           body.b, body.loc, body.b.getF32Type(), v[1]);
+                       return arith::MulFOp::create(body.b, body.loc, v[0],
+                                                    factor);
                      });
 }
 

@@ -10,12 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelBuilder.h"
+#include "LayerParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Import/ModelAttributes.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -32,8 +34,8 @@ static StringRef getName(Activation activation) {
     return "gelu_tanh";
   case Activation::ReLU:
     return "relu";
-  case Activation::ReLUSquared: // which the config's reader refuses
-    break;
+  case Activation::ReLUSquared: // without a gate: the product of relu(u) and u
+    return "relu";
   }
   llvm_unreachable("unknown activation");
 }
@@ -58,16 +60,25 @@ struct ExpertsBuilder {
     return at(name.split(".{e}").first) + "." + stack.str();
   }
 
+  Value row(StringRef name, int64_t size) const;
   Value route(Value x) const;
+  Value projectLatent(StringRef name, Value x, int64_t outputs) const;
   Spelling spellStack(StringRef name, StringRef stack, int64_t outputs,
                       int64_t inputs, int64_t part) const;
   Value matrix(StringRef name, StringRef stack, int64_t outputs, int64_t inputs,
                int64_t part = -1) const;
   Value bias(StringRef name, int64_t part) const;
   Value addDownBias(Value y, Value routing) const;
-  Value build(Value x) const;
+  Value build(Value x, Value choice) const;
 };
 } // namespace
+
+/// A row of factors.
+Value ExpertsBuilder::row(StringRef name, int64_t size) const {
+  Value factors = m.parameter(m.namesOf(at(name)), {size});
+  factors.getDefiningOp()->setAttr(initAttrName, b.getStringAttr("ones"));
+  return factors;
+}
 
 /// How much each token uses each expert.
 Value ExpertsBuilder::route(Value x) const {
@@ -75,6 +86,12 @@ Value ExpertsBuilder::route(Value x) const {
   shape.back() = e.count;
   auto type = RankedTensorType::get(shape, b.getF32Type());
   std::string path = at(layout.router), place = m.placeOf(path);
+  if (!layout.routerScale.empty()) {
+    std::string scale = m.placeOf(at(layout.routerScale));
+    x = scaleRows(m, scale, m.normWithoutWeight(scale, x),
+                  row(layout.routerScale, c.hiddenSize));
+    x = m.scale(scale, x, 1 / std::sqrt(double(c.hiddenSize)));
+  }
   Value weight =
       m.parameter(m.namesOf(path + ".weight"), {e.count, c.hiddenSize});
   Value bias, choiceBias;
@@ -95,7 +112,10 @@ Value ExpertsBuilder::route(Value x) const {
       b, loc, type, logits, choiceBias, b.getI64IntegerAttr(e.perToken),
       flag(e.sigmoid), flag(e.normalizes), number(e.scale),
       b.getI64IntegerAttr(e.groups), b.getI64IntegerAttr(e.topGroups),
-      b.getI64IntegerAttr(e.groupBest));
+      b.getI64IntegerAttr(e.groupBest), number(e.epsilon));
+  if (!layout.expertScale.empty())
+    routing = scaleRows(m, m.placeOf(at(layout.expertScale)), routing,
+                        row(layout.expertScale, e.count), b.getF32Type());
   return m.keepTokens(place, routing);
 }
 
@@ -175,11 +195,25 @@ Value ExpertsBuilder::addDownBias(Value y, Value routing) const {
   return arith::AddFOp::create(b, loc, y, sum);
 }
 
-Value ExpertsBuilder::build(Value x) const {
-  Value routing = route(x);
-  int64_t hidden = c.hiddenSize;
-  Value gate = matrix(layout.expertGate, "gate_up_proj", e.width, hidden, 0);
-  Value up = matrix(layout.expertUp, "gate_up_proj", e.width, hidden, 1);
+/// Projects to or from what experts read and give.
+Value ExpertsBuilder::projectLatent(StringRef name, Value x,
+                                    int64_t outputs) const {
+  if (!e.latentSize)
+    return x;
+  return project(m, at(name), x, outputs, c.feedForwardBias);
+}
+
+Value ExpertsBuilder::build(Value x, Value choice) const {
+  Value routing = route(choice);
+  int64_t hidden = e.latentSize ? e.latentSize : c.hiddenSize;
+  x = projectLatent(layout.expertsIn, x, hidden);
+  Value gate, up;
+  if (c.activation == Activation::ReLUSquared) {
+    gate = up = matrix(layout.expertUp, "up_proj", e.width, hidden);
+  } else {
+    gate = matrix(layout.expertGate, "gate_up_proj", e.width, hidden, 0);
+    up = matrix(layout.expertUp, "gate_up_proj", e.width, hidden, 1);
+  }
   Value down = matrix(layout.expertDown, "down_proj", hidden, e.width);
   SmallVector<Value> biases;
   if (layout.expertsHaveBias)
@@ -192,11 +226,12 @@ Value ExpertsBuilder::build(Value x) const {
       b.getI64IntegerAttr(e.perToken), number(e.alpha),
       e.limit == 0 ? FloatAttr() : number(e.limit), number(e.upOffset),
       flag(e.scalesInput));
+  y = projectLatent(layout.expertsOut, y, c.hiddenSize);
   return layout.expertsHaveBias ? addDownBias(y, routing) : y;
 }
 
-Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
-  return ExpertsBuilder{m, layer}.build(x);
+Value buildExperts(ModelBuilder &m, StringRef layer, Value x, Value choice) {
+  return ExpertsBuilder{m, layer}.build(x, choice);
 }
 
 /// x[b, s, h] times 1 / (1 + exp(-logit[b, s])).

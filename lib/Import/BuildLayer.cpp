@@ -85,6 +85,7 @@ struct LayerBuilder {
   const AttentionInputs &inputs;
   const ModelConfig &c = m.config;
   const ModelLayout &layout = m.config.layout;
+  HeadsConfig h = m.config.getHeads(kind);
 
   std::string at(StringRef part) const {
     return part.empty() ? "" : (layout.layer + "." + part).str();
@@ -119,7 +120,7 @@ struct LayerBuilder {
   /// family lays out by KV heads. Of a gated attention `gate` is what its gates
   /// are made from, [b, s, heads, d].
   std::array<Value, 3> projectSeparately(Value x, Value &gate) const {
-    int64_t queries = c.numHeads * c.headDim, keys = c.numKVHeads * c.headDim;
+    int64_t queries = c.numHeads * h.headDim, keys = h.numKVHeads * h.headDim;
     bool isFused = layout.fusion == Fusion::Blocks;
     auto one = [&](StringRef name, StringRef short_, int64_t offset,
                    int64_t count, StringRef normName, bool isGated = false) {
@@ -134,19 +135,23 @@ struct LayerBuilder {
         path = apart, other = {};
       if (isGated)
         other = {};
-      Value y = project(m, path, x, (isGated ? 2 : 1) * count * c.headDim,
+      Value y = project(m, path, x, (isGated ? 2 : 1) * count * h.headDim,
                         c.queryKeyValueBias, isFused ? rows : Part(), other);
       if (!isGated)
         return heads(y, path, count, normName);
       std::string place = m.placeOf(path);
       y = m.splitHeads(place, y, count);
-      gate = m.slice(place, y, 3, c.headDim, c.headDim);
-      return headNorm(normName, m.slice(place, y, 3, 0, c.headDim));
+      gate = m.slice(place, y, 3, h.headDim, h.headDim);
+      return headNorm(normName, m.slice(place, y, 3, 0, h.headDim));
     };
     Value q = one(layout.query, "q", 0, c.numHeads, layout.queryNorm,
                   layout.attentionIsGated);
-    Value k = one(layout.key, "k", queries, c.numKVHeads, layout.keyNorm);
-    Value v = one(layout.value, "v", queries + keys, c.numKVHeads, "");
+    if (h.sharesKeys) {
+      Value v = one(layout.key, "k", queries, h.numKVHeads, "");
+      return {q, headNorm(layout.keyNorm, v), v};
+    }
+    Value k = one(layout.key, "k", queries, h.numKVHeads, layout.keyNorm);
+    Value v = one(layout.value, "v", queries + keys, h.numKVHeads, "");
     return {q, k, v};
   }
 
@@ -164,27 +169,27 @@ struct LayerBuilder {
 
   /// Notes the tensors that hold `count` of the heads of each KV head's rows.
   void noteApart(Value x, StringRef name, int64_t offset, int64_t count) const {
-    int64_t rows = (c.numHeads / c.numKVHeads + 2) * c.headDim;
+    int64_t rows = (c.numHeads / h.numKVHeads + 2) * h.headDim;
     std::string path = at(layout.queryKeyValue), part = besideOf(path, name);
-    SmallVector<int64_t> whole{c.numKVHeads, rows,
+    SmallVector<int64_t> whole{h.numKVHeads, rows,
                                ModelBuilder::shapeOf(x).back()};
     SmallVector<int64_t> own(whole);
-    own[1] = count * c.headDim;
+    own[1] = count * h.headDim;
     m.noteGroupedPart(path + ".weight", part + ".weight", whole, own,
-                      offset * c.headDim);
+                      offset * h.headDim);
     if (c.queryKeyValueBias)
       m.noteGroupedPart(path + ".bias", part + ".bias",
                         ArrayRef(whole).drop_back(), ArrayRef(own).drop_back(),
-                        offset * c.headDim);
+                        offset * h.headDim);
   }
 
   /// Of rows that are laid out by KV heads: its queries, its key, its value.
   std::array<Value, 3> projectGroups(Value x) const {
-    int64_t group = c.numHeads / c.numKVHeads;
+    int64_t group = c.numHeads / h.numKVHeads;
     std::string path = at(layout.queryKeyValue), place = m.placeOf(path);
-    Value all = project(m, path, x, (c.numHeads + 2 * c.numKVHeads) * c.headDim,
+    Value all = project(m, path, x, (c.numHeads + 2 * h.numKVHeads) * h.headDim,
                         c.queryKeyValueBias);
-    all = m.splitLast(place, all, {c.numKVHeads, group + 2, c.headDim});
+    all = m.splitLast(place, all, {h.numKVHeads, group + 2, h.headDim});
     auto part = [&](StringRef name, int64_t offset, int64_t count) {
       noteApart(x, name, offset, count);
       return m.joinDims(place, m.slice(place, all, 3, offset, count), 2);
@@ -253,6 +258,8 @@ struct LayerBuilder {
       q = headNorm(layout.queryNorm, q);
       k = headNorm(layout.keyNorm, k);
     }
+    if (layout.normsValues)
+      v = m.normWithoutWeight(place, v);
     if (inputs.queryFactors)
       q = m.scalePositions(place, q, inputs.queryFactors);
     return {q, k, v};
@@ -275,7 +282,7 @@ struct LayerBuilder {
       context = m.mul(place, context, m.sigmoid(place, gate, m.getModelType()));
     Value y = project(m, at(layout.output), m.mergeHeads(place, context),
                       c.hiddenSize, c.attentionOutputBias, Part(), OtherForm(),
-                      /*grain=*/c.valueDim);
+                      /*grain=*/h.valueDim);
     return m.dropout(place, y, c.dropout.residual);
   }
 
@@ -306,7 +313,7 @@ struct LayerBuilder {
           m.placeOf(at(layout.feedForward)),
           dense(x, c.intermediateSize, {layout.gate, layout.up, layout.down}),
           c.dropout.residual);
-    Value y = buildExperts(m, layout.layer, x);
+    Value y = buildExperts(m, layout.layer, x, x);
     if (!c.experts->sharedWidth)
       return y;
     Value shared =
@@ -345,7 +352,38 @@ struct LayerBuilder {
     return project(m, at(downName), y, c.hiddenSize, c.feedForwardBias);
   }
 
+  /// Emits a feed-forward and experts beside it, with norms of their own. The
+  /// choice of experts reads the residual stream itself.
+  Value feedBoth(Value x) const {
+    Value fed = dense(norm(layout.feedForwardNorm, x), c.intermediateSize,
+                      std::array{layout.gate, layout.up, layout.down});
+    Value y = buildExperts(m, layout.layer, norm(layout.expertsNorm, x), x);
+    return m.add(m.placeOf(at(layout.feedForward)),
+                 norm(layout.denseAddendNorm, fed),
+                 norm(layout.expertsAddendNorm, y));
+  }
+
+  /// Adds what the feed-forward makes of the residual stream.
+  Value addFed(Value x) const {
+    std::string place = m.placeOf(layout.layer);
+    bool hasBoth = c.experts && !layout.expertsNorm.empty();
+    Value fed =
+        hasBoth ? feedBoth(x) : feedForward(norm(layout.feedForwardNorm, x));
+    fed = m.scale(place, norm(layout.feedForwardAddendNorm, fed),
+                  c.residualScale);
+    x = norm(layout.feedForwardSumNorm, m.add(place, x, fed));
+    if (layout.layerScale.empty())
+      return x;
+    std::string path = at(layout.layerScale);
+    Value number = m.parameter(m.namesOf(path), {1});
+    number.getDefiningOp()->setAttr(initAttrName,
+                                    m.builder.getStringAttr("ones"));
+    return scaleByConstant(m, m.placeOf(path), x, number);
+  }
+
   Value build(Value x) const {
+    if (!kind.mixes)
+      return addFed(x);
     std::string place = m.placeOf(layout.layer);
     Value normed = kind.skipsNorm ? x : norm(layout.attentionNorm, x);
     Value mixed = !kind.convolves ? attend(normed)
@@ -360,10 +398,7 @@ struct LayerBuilder {
       return m.add(place, x, m.add(place, attended, fed));
     }
     x = norm(layout.attentionSumNorm, m.add(place, x, attended));
-    Value fed = feedForward(norm(layout.feedForwardNorm, x));
-    fed = m.scale(place, norm(layout.feedForwardAddendNorm, fed),
-                  c.residualScale);
-    return norm(layout.feedForwardSumNorm, m.add(place, x, fed));
+    return kind.feeds ? addFed(x) : x;
   }
 };
 } // namespace

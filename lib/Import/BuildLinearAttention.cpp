@@ -89,7 +89,7 @@ struct LinearBuilder {
                          &rows);
     }
     Value y = m.causalConv(place, x, weight, bias, which);
-    y = m.activation(place, y, c.activation);
+    y = m.activation(place, y, linear.activation);
     return m.convert(place, m.splitHeads(place, y, heads), f32);
   }
 
@@ -108,7 +108,8 @@ struct LinearBuilder {
   Value steps(Value x) const {
     return softplus(
         m, place, x,
-        vector(layout.linearDecayBias, linear.valueHeads, f32, "ones"));
+        vector(layout.linearDecayBias, linear.valueHeads, f32, "ones"),
+        linear.leastStep);
   }
   Value decays(Value steps) const {
     return scaleByRates(
@@ -138,7 +139,7 @@ struct LinearBuilder {
         m, place, y, v,
         vector(layout.stateSkip, linear.valueHeads, f32, "ones"));
     y = m.mergeHeads(place, m.convert(place, y, m.getModelType()));
-    y = m.mul(place, y, m.activation(place, gate, c.activation));
+    y = m.mul(place, y, m.activation(place, gate, Activation::SiLU));
     return project(m, at(layout.linearOut), normGroups(y), c.hiddenSize,
                    linear.hasBias, Part(), OtherForm(),
                    /*grain=*/linear.valueDim);
@@ -177,7 +178,7 @@ struct LinearBuilder {
                     vector(layout.linearNorm + ".weight", linear.valueDim,
                            m.getModelType(), "ones"));
     Value gate = m.splitHeads(place, p.gate, linear.valueHeads);
-    y = m.mul(place, y, m.activation(place, gate, c.activation));
+    y = m.mul(place, y, m.activation(place, gate, Activation::SiLU));
     return project(m, at(layout.linearOut), m.mergeHeads(place, y),
                    c.hiddenSize, /*hasBias=*/false, Part(), OtherForm(),
                    /*grain=*/linear.valueDim);

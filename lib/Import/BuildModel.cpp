@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CheckQuantized.h"
-#include "ModelBuilder.h"
+#include "LayerParts.h"
 #include "TiedHead.h"
 
 using namespace mlir;
@@ -18,7 +18,10 @@ using namespace mlir;
 namespace tp {
 
 static Value getTable(ModelBuilder &m, StringRef name, int64_t rows) {
-  return m.parameter(m.namesOf(name + ".weight"), {rows, m.config.hiddenSize});
+  const ModelConfig &c = m.config;
+  bool isSmall = !c.layout.embeddingsOut.empty();
+  return m.parameter(m.namesOf(name + ".weight"),
+                     {rows, isSmall ? c.wordSize : c.hiddenSize});
 }
 
 /// Words [vocabulary, size]. A tied head is the same tensor, which some files
@@ -49,7 +52,8 @@ static Value embed(ModelBuilder &m, Value ids, Value types, Value words) {
   std::string place = m.placeOf(layout.words);
   Value hidden = m.scale(place, m.embedding(place, ids, words, c.paddingRow),
                          c.embeddingScale);
-  hidden = resizeWords(m, layout.wordsIn, hidden, c.hiddenSize);
+  if (layout.embeddingsOut.empty())
+    hidden = resizeWords(m, layout.wordsIn, hidden, c.hiddenSize);
   if (types) {
     Value typed = m.embedding(m.placeOf(layout.tokenTypes), types,
                               getTable(m, layout.tokenTypes, c.typeVocabSize));
@@ -70,14 +74,18 @@ static Value embed(ModelBuilder &m, Value ids, Value types, Value words) {
     }
   }
   hidden = buildNorm(m, layout.embeddingNorm, hidden);
+  if (!layout.embeddingsOut.empty())
+    hidden = project(m, layout.embeddingsOut.str(), hidden, c.hiddenSize,
+                     /*hasBias=*/true);
   return m.dropout(place, hidden, c.dropout.embedding);
 }
 
 static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
   const ModelConfig &c = m.config;
   std::pair<Value, Value> global, local;
-  auto table = [&](const RopeConfig &rope) {
-    int64_t size = c.latent ? c.latent->rotatedDim : c.headDim;
+  auto table = [&](const RopeConfig &rope, bool isLocal) {
+    int64_t size = c.latent ? c.latent->rotatedDim
+                            : c.getHeads({.isLocal = isLocal}).headDim;
     return m.rotaryTable(m.placeOf("rotary_emb"),
                          rope.getInverseFrequencies(size, m.getLength()),
                          rope.attentionFactor);
@@ -92,9 +100,9 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
            });
   };
   if (uses(/*isLocal=*/false))
-    global = table(c.rope);
+    global = table(c.rope, /*isLocal=*/false);
   if (uses(/*isLocal=*/true))
-    local = table(*c.localRope);
+    local = table(*c.localRope, /*isLocal=*/true);
   Value bias = buildScoreBias(m);
   Value factors = m.queryFactors(m.placeOf("rotary_emb"));
   return m.repeatLayers(c.layout.layer, hidden, [&](Value x, LayerKind kind) {
@@ -149,7 +157,7 @@ static Value buildTransform(ModelBuilder &m, Value x) {
   const ModelConfig &c = m.config;
   const ModelLayout &layout = c.layout;
   StringRef dense = layout.maskedDense, norm = layout.maskedNorm;
-  x = buildDense(m, dense, x, c.hiddenSize, layout.hasDenseBias);
+  x = buildDense(m, dense, x, c.wordSize, layout.hasDenseBias);
   x = m.activation(dense, x, layout.headActivation.value_or(c.activation));
   auto parameter = [&](StringRef now, StringRef old) {
     SmallVector<std::string> names{(norm + "." + now).str()};
@@ -158,7 +166,7 @@ static Value buildTransform(ModelBuilder &m, Value x) {
       names.push_back(before);
     if (layout.hasOldNormNames)
       names.push_back((norm + "." + old).str());
-    return m.parameter(names, {c.hiddenSize});
+    return m.parameter(names, {c.wordSize});
   };
   Value weight = parameter("weight", "gamma"), bias;
   if (hasBias(layout.norm))
@@ -174,7 +182,7 @@ static Value buildMaskedHead(ModelBuilder &m, Value hidden, Value words) {
   StringRef decoder = layout.maskedDecoder;
   if (!c.tieEmbeddings)
     words =
-        m.parameter({(decoder + ".weight").str()}, {c.vocabSize, c.hiddenSize});
+        m.parameter({(decoder + ".weight").str()}, {c.vocabSize, c.wordSize});
   Value bias;
   if (layout.hasDecoderBias) {
     // They are one where the table is tied; else the decoder's counts.
@@ -205,8 +213,9 @@ static Value buildSequenceHead(ModelBuilder &m, Value hidden, Value mask) {
   } else {
     x = buildDense(m, dense, x, c.hiddenSize);
     // cap at 1 is tanh.
-    x = layout.sequenceReLU ? m.activation(dense, x, Activation::ReLU)
-                            : m.cap(dense, x, 1);
+    x = layout.sequenceActivation
+            ? m.activation(dense, x, *layout.sequenceActivation)
+            : m.cap(dense, x, 1);
   }
   return m.joinDims(classes, buildDense(m, classes, x, c.numLabels), 0);
 }

@@ -310,17 +310,17 @@ LogicalResult checkTensors(MLIRContext *context, const Checkpoint &checkpoint,
                            const TensorRequest &request) {
   TensorChecker checker(UnknownLoc::get(context), checkpoint, request);
   // The three parts of a fused tensor are one tensor of the file, and several
-  // runs of layers may have it.
-  llvm::MapVector<StringRef,
-                  std::pair<const ParameterUse *, SetVector<int64_t>>>
+  // runs of layers may have it, of one shape or of several.
+  using Key = std::pair<StringRef, ArrayRef<int64_t>>;
+  llvm::MapVector<Key, std::pair<const ParameterUse *, SetVector<int64_t>>>
       tensors;
   for (const ParameterUse &use : request.parameters) {
-    auto &[first, iterations] = tensors[use.names.front()];
+    auto &[first, iterations] = tensors[{use.names.front(), use.shape}];
     if (!first)
       first = &use;
     iterations.insert_range(llvm::seq(use.first, use.first + use.count));
   }
-  for (auto &[name, tensor] : tensors)
+  for (auto &[key, tensor] : tensors)
     checker.check(*tensor.first, tensor.second.getArrayRef());
   for (const TensorPart &part : request.parts)
     checker.check(part);

@@ -107,6 +107,25 @@ static Composite getQwen35Moe() {
   return row;
 }
 
+static Composite getGemma4() {
+  return {.modelType = "gemma4",
+          .architectures = {"Gemma4ForConditionalGeneration"},
+          .textTypes = {"gemma4_text"},
+          .defaults = {{"vocab_size", 262144},
+                       {"hidden_size", 2304},
+                       {"intermediate_size", 9216},
+                       {"num_hidden_layers", 30},
+                       {"num_attention_heads", 8},
+                       {"num_key_value_heads", 4}},
+          .prefixes = {"model.language_model.", "language_model.model."},
+          .keys = {"vision_config", "audio_config", "image_token_id",
+                   "audio_token_id", "video_token_id", "boi_token_id",
+                   "eoi_token_id", "boa_token_id", "eoa_token_id",
+                   "eoa_token_index", "vision_soft_tokens_per_image"},
+          .ignored = {"model.vision_tower.*", "model.embed_vision.*",
+                      "model.audio_tower.*", "model.embed_audio.*"}};
+}
+
 ArrayRef<Composite> getComposites() {
   static const Composite table[] = {
       getMistral3("mistral3"),
@@ -128,6 +147,7 @@ ArrayRef<Composite> getComposites() {
        .keys = {"vision_config", "mm_tokens_per_image", "image_token_index",
                 "boi_token_index", "eoi_token_index"},
        .adjust = adjustGemma3},
+      getGemma4(),
       {.modelType = "qwen3_vl_moe",
        .architectures = {"Qwen3VLMoeForConditionalGeneration"},
        .textTypes = {"qwen3_vl_moe_text"},

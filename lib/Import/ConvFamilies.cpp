@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // LFM2, most layers of which have a gated short convolution where others have
-// attention.
+// attention, and LFM2 with experts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,16 +69,40 @@ static void adjustWidth(ObjectReader &reader, ModelConfig &config) {
         llvm::alignTo(config.intermediateSize, uint64_t(multiple));
 }
 
-static void adjustLfm2(ObjectReader &reader, ModelConfig &config) {
-  /// Each position's weight is written out in the program.
-  constexpr int64_t mostTaps = 64;
+static void readConvolutions(ObjectReader &reader, ModelConfig &config) {
   ConvConfig conv;
   conv.taps = reader.getInt("conv_L_cache", 3, 2, mostTaps);
   conv.hasBias = reader.getBool("conv_bias", false);
-  readAttentionLayers(reader, config);
   if (llvm::is_contained(config.convolves, true))
     config.conv = conv;
+}
+
+static void adjustLfm2(ObjectReader &reader, ModelConfig &config) {
+  readAttentionLayers(reader, config);
+  readConvolutions(reader, config);
   adjustWidth(reader, config);
+}
+
+/// The first layers have a feed-forward, the others experts.
+static void adjustLfm2Moe(ObjectReader &reader, ModelConfig &config) {
+  readConvolutions(reader, config);
+  ExpertsConfig experts;
+  experts.count = reader.getInt("num_experts", 32, 1, maxSize);
+  experts.perToken = reader.getInt("num_experts_per_tok", 4, 1,
+                                   std::max<int64_t>(1, experts.count));
+  experts.width = reader.getInt("moe_intermediate_size", 1792, 1, maxSize);
+  experts.sigmoid = true;
+  experts.epsilon = 1e-6;
+  experts.normalizes = reader.getBool("norm_topk_prob", true);
+  experts.scale = reader.getPositive("routed_scaling_factor", 1);
+  if (!reader.getBool("use_expert_bias", true))
+    config.layout.routerBias = "";
+  // A loss that balances the experts is not there in transformers.
+  reader.ignore({"output_router_logits", "router_aux_loss_coef"});
+  int64_t first = reader.getInt("num_dense_layers", 2, 0, maxLayers);
+  for (int64_t i = 0; i < config.numLayers; ++i)
+    config.isDense.push_back(i < first);
+  config.experts = experts;
 }
 
 Family getLfm2() {
@@ -106,6 +130,20 @@ Family getLfm2() {
                    .attentionDropout = {"", 0},
                    .paddingRow = {"pad_token_id", 0}},
           .adjust = adjustLfm2};
+}
+
+Family getLfm2Moe() {
+  Family family = getLfm2();
+  family.modelType = "lfm2_moe";
+  family.architectures = {"Lfm2MoeForCausalLM", "Lfm2MoeModel"};
+  ModelLayout &layout = family.layout;
+  layout.router = "feed_forward.gate";
+  layout.routerBias = "feed_forward.expert_bias";
+  layout.expertGate = "feed_forward.experts.{e}.w1";
+  layout.expertUp = "feed_forward.experts.{e}.w3";
+  layout.expertDown = "feed_forward.experts.{e}.w2";
+  family.adjust = adjustLfm2Moe;
+  return family;
 }
 
 } // namespace tp

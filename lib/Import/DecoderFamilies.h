@@ -41,17 +41,35 @@ Family getQwen3VLText();
 
 // Convolutions in the place of attention (ConvFamilies.cpp).
 Family getLfm2();
+Family getLfm2Moe();
 /// LinearFamilies.cpp: layers with linear attention.
-Family getGraniteHybrid();
 Family getQwen3Next();
 Family getQwen35Text();
 Family getQwen35MoeText();
+/// MambaFamilies.cpp: layers with Mamba-2.
+Family getGraniteHybrid();
+Family getNemotronH();
+
+/// The most positions that a short convolution sees: each one's weight is
+/// written out in the program.
+inline constexpr int64_t mostTaps = 64;
+/// The most heads of linear attention, and elements of one.
+inline constexpr int64_t mostElements = 1 << 16;
+struct ConvConfig;
+struct LinearConfig;
+/// Gives a model linear attention with its convolutions; one all of whose
+/// layers have attention needs neither (LinearFamilies.cpp).
+void setLinear(ModelConfig &config, const LinearConfig &linear,
+               const ConvConfig &conv);
 
 // Layer norms and no gate (LayerNormFamilies.cpp).
 Family getPhi();
 Family getGPTJ();
 Family getGPTNeo();
 Family getNemotron();
+
+/// Gemma4.cpp.
+Family getGemma4Text();
 
 /// Families.cpp.
 Family getQwen2();

@@ -50,6 +50,25 @@ static void adjustRoberta(ObjectReader &reader, ModelConfig &config) {
                    config);
 }
 
+/// Embeddings may be smaller than the hidden state.
+static void adjustElectra(ObjectReader &reader, ModelConfig &config) {
+  adjustBert(reader, config);
+  config.wordSize = reader.getInt("embedding_size", 128, 1, 1 << 30);
+  if (config.wordSize == config.hiddenSize)
+    config.layout.embeddingsOut = "";
+}
+
+/// All layers have the same parameters.
+static void adjustAlbert(ObjectReader &reader, ModelConfig &config) {
+  adjustBert(reader, config);
+  config.wordSize = reader.getInt("embedding_size", 128, 1, 1 << 30);
+  reader.require("num_hidden_groups", 1,
+                 "several groups of layers are not supported");
+  reader.require("inner_group_num", 1,
+                 "groups of several layers are not supported");
+  reader.ignore({"classifier_dropout_prob"});
+}
+
 static void adjustDistilBert(ObjectReader &reader, ModelConfig &) {
   // Its values are in the checkpoint.
   reader.ignore({"sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout",
@@ -137,6 +156,61 @@ Family getRoberta(StringRef modelType, StringRef name) {
   return family;
 }
 
+Family getElectra() {
+  Family family = getBert();
+  family.modelType = "electra";
+  family.architectures = {
+      "ElectraModel", "ElectraForPreTraining", "ElectraForMaskedLM",
+      "ElectraForSequenceClassification", "ElectraForTokenClassification"};
+  ModelLayout &layout = family.layout;
+  layout.prefixes = {"electra.", ""};
+  layout.embeddingsOut = "embeddings_project";
+  layout.maskedDense = "generator_predictions.dense";
+  layout.maskedNorm = "generator_predictions.LayerNorm";
+  layout.maskedDecoder = "generator_lm_head";
+  layout.maskedBias = "";
+  layout.headActivation = Activation::GeluErf;
+  layout.sequenceDense = "classifier.dense";
+  layout.sequenceClasses = "classifier.out_proj";
+  layout.sequenceActivation = Activation::GeluErf;
+  family.ignored = {"*embeddings.position_ids", "discriminator_predictions.*",
+                    "generator_*"};
+  family.adjust = adjustElectra;
+  return family;
+}
+
+Family getAlbert() {
+  Family family = getBert();
+  family.modelType = "albert";
+  family.architectures = {
+      "AlbertModel", "AlbertForPreTraining", "AlbertForMaskedLM",
+      "AlbertForSequenceClassification", "AlbertForTokenClassification"};
+  ModelLayout &layout = family.layout;
+  layout.prefixes = {"albert.", ""};
+  layout.layer = "encoder.albert_layer_groups.0.albert_layers.0";
+  layout.embeddingsOut = "encoder.embedding_hidden_mapping_in";
+  layout.maskedDense = "predictions.dense";
+  layout.maskedNorm = "predictions.LayerNorm";
+  layout.maskedDecoder = "predictions.decoder";
+  layout.maskedBias = "predictions.bias";
+  layout.sequenceDense = "albert.pooler";
+  layout.attention = "attention";
+  layout.query = "attention.query";
+  layout.key = "attention.key";
+  layout.value = "attention.value";
+  layout.output = "attention.dense";
+  layout.feedForward = "ffn";
+  layout.up = "ffn";
+  layout.down = "ffn_output";
+  layout.attentionSumNorm = "attention.LayerNorm";
+  layout.feedForwardSumNorm = "full_layer_layer_norm";
+  family.keys.activation = {"hidden_act", "gelu_new"};
+  family.ignored = {"*embeddings.position_ids", "*pooler.*", "predictions.*",
+                    "sop_classifier.*"};
+  family.adjust = adjustAlbert;
+  return family;
+}
+
 Family getMPNet() {
   Family family = getRoberta("mpnet", "MPNet");
   ModelLayout &layout = family.layout;
@@ -169,7 +243,7 @@ Family getDistilBert() {
   layout.maskedDecoder = "vocab_projector";
   layout.maskedBias = "vocab_projector.bias";
   layout.sequenceDense = "pre_classifier";
-  layout.sequenceReLU = true;
+  layout.sequenceActivation = Activation::ReLU;
   layout.attention = "attention";
   layout.query = "attention.q_lin";
   layout.key = "attention.k_lin";

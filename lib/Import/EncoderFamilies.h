@@ -25,6 +25,8 @@ Family getJinaV3();
 Family getRoberta(llvm::StringRef modelType, llvm::StringRef name);
 Family getDistilBert();
 Family getMPNet();
+Family getElectra();
+Family getAlbert();
 
 } // namespace tp
 

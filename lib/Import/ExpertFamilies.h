@@ -32,6 +32,8 @@ Family getGlmMoeDsa();
 /// (RoutedExperts.cpp).
 Family getGlm4Moe();
 Family getErnieMoe();
+/// Hunyuan's (RoutedExperts.cpp).
+Family getHunyuanMoe();
 Family getMiniMaxM2();
 Family getGptOss();
 /// Llama4.cpp.

@@ -661,6 +661,12 @@ ArrayRef<Family> getFamilies() {
                                  getErnieMoe(),
                                  getLlama4Text(),
                                  getGraniteHybrid(),
+                                 getLfm2Moe(),
+                                 getGemma4Text(),
+                                 getElectra(),
+                                 getAlbert(),
+                                 getHunyuanMoe(),
+                                 getNemotronH(),
                                  getQwen3Next(),
                                  getQwen35Text(),
                                  getQwen35MoeText()};

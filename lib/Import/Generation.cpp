@@ -114,7 +114,7 @@ static int64_t choosePage(const ModelConfig &config,
       llvm::count(ArrayRef(config.convolves).take_front(layers), true);
   constexpr int64_t stateBytes[] = {4, 2, 2, 1, 1};
   int64_t elementBytes = stateBytes[int(options.cacheType)];
-  int64_t token = (layers - numLinear) * config.numKVHeads *
+  int64_t token = config.countAttention(layers) * config.numKVHeads *
                   (config.headDim + config.valueDim) * elementBytes;
   int64_t state = numLinear * config.linear->valueHeads *
                   config.linear->getStateSize() * int64_t(sizeof(float));
@@ -161,6 +161,8 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
     return failure();
   int64_t widest =
       config.numKVHeads * std::max(config.headDim, config.valueDim);
+  HeadsConfig global = config.getHeads({});
+  widest = std::max(widest, global.numKVHeads * global.headDim);
   if (config.conv)
     widest = std::max(widest, config.hiddenSize);
   // A state is that of a page.

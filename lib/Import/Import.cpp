@@ -73,7 +73,8 @@ static FailureOr<int64_t> chooseSeq(Location loc, const ModelConfig &config,
   }
   int64_t widest =
       std::max({config.vocabSize, config.hiddenSize, config.intermediateSize,
-                config.numHeads * std::max(config.headDim, config.valueDim)});
+                config.numHeads * std::max(config.headDim, config.valueDim),
+                config.numHeads * config.getHeads({}).headDim});
   bool overflow =
       options.batch < 1 || options.batch > maxElements / seq / widest;
   if (overflow)

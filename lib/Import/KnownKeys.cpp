@@ -179,9 +179,10 @@ void readCommonKeys(ObjectReader &reader, const Family &family,
   reader.require("kv_sharing_modes", nullptr,
                  "layers that share keys and values are not supported");
   for (StringRef key : {"per_layer_config", "mtp_per_layer_config"})
-    reader.require(key, json::Object(),
-                   "layers with a configuration of their own are not "
-                   "supported");
+    if (key != "per_layer_config" || !family.keys.hasLayerHeads)
+      reader.require(key, json::Object(),
+                     "layers with a configuration of their own are not "
+                     "supported");
   reader.require("transformers_weights", nullptr,
                  "weights in a file of another name are not supported");
   // transformers asks for the text's configuration by these names.

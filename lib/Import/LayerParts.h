@@ -40,12 +40,17 @@ mlir::Value scaleHeads(ModelBuilder &m, llvm::StringRef path, mlir::Value x,
 /// y + x * factors[heads], of y and x [b, s, heads, d], in f32.
 mlir::Value addScaledHeads(ModelBuilder &m, llvm::StringRef path, mlir::Value y,
                            mlir::Value x, mlir::Value factors);
-/// x[..., n] times factors[n], in the type of x.
+/// x[..., n] times factors[n], in `element`, if it is given, or else the
+/// model's type.
 mlir::Value scaleRows(ModelBuilder &m, llvm::StringRef path, mlir::Value x,
-                      mlir::Value factors);
-/// softplus(x[..., n] + bias[n]), in f32.
+                      mlir::Value factors, mlir::Type element = {});
+/// x times number[1], which no loss has a derivative by: its bits are an
+/// integer on the way.
+mlir::Value scaleByConstant(ModelBuilder &m, llvm::StringRef path,
+                            mlir::Value x, mlir::Value number);
+/// The larger of softplus(x[..., n] + bias[n]) and `least`, in f32.
 mlir::Value softplus(ModelBuilder &m, llvm::StringRef path, mlir::Value x,
-                     mlir::Value bias);
+                     mlir::Value bias, double least = 0);
 /// -exp(rateLog[n]) * x[..., n], in f32.
 mlir::Value scaleByRates(ModelBuilder &m, llvm::StringRef path, mlir::Value x,
                          mlir::Value rateLog);

@@ -1,12 +1,12 @@
-//===- LinearFamilies.cpp - Families with linear attention ----------------===//
+//===- LinearFamilies.cpp - Families with a gated delta rule --------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Granite 4 H, most layers of which are Mamba-2, and Qwen3-Next and Qwen3.5,
-// most layers of which have a gated delta rule where others have attention,
-// which is gated too. These two differ in how the projections before the rule
-// are stored, and in their feed-forward. Qwen3.6 is Qwen3.5 by its files.
+// Qwen3-Next and Qwen3.5, most layers of which have a gated delta rule where
+// others have attention, which is gated too. The two differ in how the
+// projections before the rule are stored, and in their feed-forward. Qwen3.6 is
+// Qwen3.5 by its files.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,30 +16,11 @@
 #include "ReadPositions.h"
 #include "TableRows.h"
 #include "tp/Import/ModelConfig.h"
-#include <cmath>
 
 using namespace mlir;
 namespace json = llvm::json;
 
 namespace tp {
-
-/// Each position's weight is written out in the program.
-static constexpr int64_t mostTaps = 64;
-static constexpr int64_t mostElements = 1 << 16;
-
-/// Steps that are held within bounds; those of no effect may be written.
-static void readStepLimit(ObjectReader &reader) {
-  const json::Array *limit = reader.getArray("time_step_limit");
-  if (!limit)
-    return;
-  bool isOpen = limit->size() == 2 && (*limit)[0].getAsNumber() == 0.0 &&
-                !std::isfinite((*limit)[1].getAsNumber().value_or(HUGE_VAL));
-  if (!isOpen)
-    reader.error("time_step_limit")
-        << "steps within bounds are not supported: expected time_step_limit to "
-           "be [0.0, Infinity], got "
-        << showJson(*reader.get("time_step_limit"));
-}
 
 /// All layers but the last of each period have linear attention where there is
 /// no `layer_types`.
@@ -52,9 +33,8 @@ static void readInterval(ObjectReader &reader, ModelConfig &config) {
     config.convolves[i] = (i + 1) % interval != 0;
 }
 
-/// A model all of whose layers have attention needs neither.
-static void setLinear(ModelConfig &config, const LinearConfig &linear,
-                      const ConvConfig &conv) {
+void setLinear(ModelConfig &config, const LinearConfig &linear,
+               const ConvConfig &conv) {
   if (!llvm::is_contained(config.convolves, true))
     return;
   config.linear = linear;
@@ -64,6 +44,7 @@ static void setLinear(ModelConfig &config, const LinearConfig &linear,
 static void readLinear(ObjectReader &reader, ModelConfig &config) {
   LinearConfig linear;
   ConvConfig conv;
+  linear.activation = config.activation;
   conv.taps = reader.getInt("linear_conv_kernel_dim", 4, 2, mostTaps);
   auto size = [&](StringRef key, int64_t fallback) {
     return reader.getInt(key, fallback, 1, mostElements);
@@ -106,94 +87,6 @@ static void readQwen35(ObjectReader &reader, ModelConfig &config) {
 static void adjustQwen35Moe(ObjectReader &reader, ModelConfig &config) {
   readQwen35(reader, config);
   readNextExperts(reader, config, /*mayBeDense=*/false);
-}
-
-/// Mamba-2's keys. A head has as many elements as make `mamba_expand` hidden
-/// sizes of all.
-static void readStateSpace(ObjectReader &reader, ModelConfig &config) {
-  LinearConfig linear;
-  ConvConfig conv;
-  conv.taps = reader.getInt("mamba_d_conv", 4, 2, mostTaps);
-  conv.hasBias = reader.getBool("mamba_conv_bias", true);
-  linear.hasBias = reader.getBool("mamba_proj_bias", false);
-  linear.valueHeads = reader.getInt("mamba_n_heads", 128, 1, mostElements);
-  linear.keyHeads = reader.getInt("mamba_n_groups", 1, 1, linear.valueHeads);
-  linear.keyDim = reader.getInt("mamba_d_state", 256, 1, mostElements);
-  int64_t width =
-      config.hiddenSize * reader.getInt("mamba_expand", 2, 1, mostElements);
-  const json::Value *size = reader.get("mamba_d_head");
-  bool isAuto = !size || *size == json::Value("auto");
-  linear.valueDim =
-      isAuto ? width / linear.valueHeads
-             : reader.getInt("mamba_d_head", std::nullopt, 1, mostElements);
-  // The size of chunks changes no result.
-  reader.ignore({"mamba_chunk_size"});
-  readStepLimit(reader);
-  if (reader.failed())
-    return;
-  if (linear.getValueSize() != width) {
-    reader.error("mamba_n_heads")
-        << "expected mamba_n_heads of mamba_d_head elements to make "
-           "mamba_expand times hidden_size, "
-        << width << ", got " << linear.valueHeads << " of " << linear.valueDim;
-    return;
-  }
-  if (linear.valueHeads % linear.keyHeads != 0) {
-    reader.error("mamba_n_groups")
-        << "expected mamba_n_heads to be a multiple of mamba_n_groups, "
-        << linear.keyHeads << ", got " << linear.valueHeads;
-    return;
-  }
-  setLinear(config, linear, conv);
-}
-
-static void adjustGraniteHybrid(ObjectReader &reader, ModelConfig &config) {
-  if (!reader.has("layer_types") && !reader.has("layers_block_type"))
-    config.convolves.assign(config.numLayers, true);
-  readStateSpace(reader, config);
-  config.logitScale = 1 / reader.getPositive("logits_scaling", 1.0);
-  std::optional<std::string> position =
-      reader.getString("position_embedding_type");
-  if (position != "rope")
-    config.skipsRotation.assign(config.numLayers, true);
-  int64_t shared = reader.getInt("shared_intermediate_size", 1024, 1, maxSize);
-  if (reader.getInt("num_local_experts", 8, 0, maxSize) == 0) {
-    reader.ignore({"num_experts_per_tok", "output_router_logits",
-                   "router_aux_loss_coef"});
-    config.intermediateSize = shared;
-    return;
-  }
-  readSharedExperts(reader, config, shared);
-}
-
-Family getGraniteHybrid() {
-  return {.modelType = "granitemoehybrid",
-          .architectures = {"GraniteMoeHybridForCausalLM"},
-          .layout = {.linear = "mamba",
-                     .linearConv = "mamba.conv1d",
-                     .linearDecayLog = "mamba.A_log",
-                     .linearDecayBias = "mamba.dt_bias",
-                     .linearNorm = "mamba.norm",
-                     .linearOut = "mamba.out_proj",
-                     .stateIn = "mamba.in_proj",
-                     .stateSkip = "mamba.D",
-                     .feedForward = "shared_mlp",
-                     .down = "shared_mlp.output_linear",
-                     .gateUp = "shared_mlp.input_linear",
-                     .router = "block_sparse_moe.router.layer",
-                     .expertDown = "block_sparse_moe.output_linear",
-                     .expertGateUp = "block_sparse_moe.input_linear",
-                     .sharedDown = "shared_mlp.output_linear"},
-          .keys = {.needsKVHeads = false,
-                   .queryKeyValueBias = {"attention_bias", false},
-                   .outputBias = {"attention_bias", false},
-                   .convKind = "linear_attention",
-                   .otherConvKind = "mamba",
-                   .otherFullKind = "attention",
-                   .embeddingScale = {"embedding_multiplier", 1},
-                   .residualScale = {"residual_multiplier", 1},
-                   .attentionScale = {"attention_multiplier", 1}},
-          .adjust = adjustGraniteHybrid};
 }
 
 Family getQwen3Next() {

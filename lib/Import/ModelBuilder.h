@@ -347,12 +347,15 @@ private:
   mlir::Value addSetting(llvm::StringRef name, mlir::Type type,
                          llvm::StringRef defaultValue = "zeros");
   NamedValues chooseTokens(llvm::StringRef path, mlir::Value logits);
-  mlir::RankedTensorType getCacheType(int64_t layers, int64_t size) const;
+  mlir::RankedTensorType getCacheType(int64_t layers, int64_t heads,
+                                      int64_t size) const;
   mlir::RankedTensorType getConvPoolType(int64_t layers,
                                          int64_t channels) const;
   mlir::RankedTensorType getStatePoolType(int64_t layers) const;
   /// How many states a layer has in a step.
   unsigned countCaches(LayerKind kind) const {
+    if (!kind.mixes)
+      return 0;
     if (kind.convolves)
       return config.linear ? 4 : 1;
     return step->hasRowScales ? 4 : 2;
@@ -420,10 +423,11 @@ struct AttentionInputs {
 /// One layer (BuildLayer.cpp).
 mlir::Value buildLayer(ModelBuilder &model, mlir::Value x, LayerKind kind,
                        const AttentionInputs &inputs);
-/// The sum of the experts that each token uses, of the layer at `layer`
-/// (BuildExperts.cpp), and the feed-forward that all use, times its gate.
+/// The sum of the experts that each token uses, by what `choice` says, of the
+/// layer at `layer` (BuildExperts.cpp), and the feed-forward that all use,
+/// times its gate.
 mlir::Value buildExperts(ModelBuilder &model, llvm::StringRef layer,
-                         mlir::Value x);
+                         mlir::Value x, mlir::Value choice);
 mlir::Value buildSharedGate(ModelBuilder &model, llvm::StringRef layer,
                             mlir::Value x, mlir::Value shared);
 /// The norm of the module `path`; x if that is empty.

@@ -211,6 +211,23 @@ static void readSettings(ObjectReader &reader, const ConfigKeys &keys,
       keys.attentionDropout.key,          keys.otherDropout.key};
 }
 
+/// Experts square where they have no gate, and there alone.
+static void checkExperts(ObjectReader &reader, const ConfigKeys &keys,
+                         const ModelConfig &config) {
+  const ModelLayout &layout = config.layout;
+  bool squares = config.activation == Activation::ReLUSquared;
+  bool isGated = !layout.expertGate.empty() || !layout.expertGateUp.empty();
+  if (!config.experts || squares != isGated)
+    return;
+  if (squares)
+    reader.error(keys.activation.key)
+        << "unsupported " << reader.getPath(keys.activation.key)
+        << " \"relu2\" of experts";
+  else
+    reader.require(keys.activation.key, "relu2",
+                   "experts without a gate have no other activation");
+}
+
 /// What all families have, under the family's keys.
 static void readModel(ObjectReader &reader, const JsonFile &file,
                       ModelConfig &config) {
@@ -223,7 +240,9 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
       keys.intermediateSize.key,
       multiple ? std::optional(multiple * config.hiddenSize) : std::nullopt, 1,
       maxSize);
-  config.numLayers = reader.getInt(keys.numLayers, std::nullopt, 1, maxLayers);
+  if (!keys.numLayers.empty())
+    config.numLayers =
+        reader.getInt(keys.numLayers, std::nullopt, 1, maxLayers);
   readHeads(reader, keys, config);
   config.statesPositions = reader.has(keys.maxPositions.key);
   config.maxPositions =
@@ -253,10 +272,16 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
     readLabels(reader, config);
   if (config.family->adjust)
     config.family->adjust(reader, config);
-  if (config.experts && config.activation == Activation::ReLUSquared)
-    reader.error(keys.activation.key)
-        << "unsupported " << reader.getPath(keys.activation.key)
-        << " \"relu2\" of experts";
+  checkExperts(reader, keys, config);
+}
+
+int64_t ModelConfig::countAttention(int64_t layers) const {
+  auto isAt = [](ArrayRef<bool> list, int64_t i) {
+    return !list.empty() && list[i];
+  };
+  return llvm::count_if(llvm::seq(layers), [&](int64_t i) {
+    return !isAt(convolves, i) && !isAt(lacksMixer, i);
+  });
 }
 
 SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
@@ -266,8 +291,10 @@ SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
     // A window that is not shorter than the sequence is none.
     kind.slides = slides[i] && getReach() < length;
     kind.convolves = !convolves.empty() && convolves[i];
-    kind.rotates =
-        !kind.convolves && (skipsRotation.empty() || !skipsRotation[i]);
+    kind.mixes = lacksMixer.empty() || !lacksMixer[i];
+    kind.feeds = lacksFeedForward.empty() || !lacksFeedForward[i];
+    kind.rotates = kind.mixes && !kind.convolves &&
+                   (skipsRotation.empty() || !skipsRotation[i]);
     kind.isLocal = slides[i] && localRope;
     kind.isDense = !isDense.empty() && isDense[i];
     kind.skipsNorm = layout.skipsFirstNorm && i == 0;

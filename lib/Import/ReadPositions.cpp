@@ -202,6 +202,10 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
     rope.kind = type == "linear" ? Kind::Linear : Kind::Dynamic;
     rope.factor = reader.getPositive("factor", std::nullopt);
     rope.originalMaxPositions = context.maxPositions;
+  } else if (type == "proportional") {
+    rope.kind = RopeConfig::Kind::Proportional;
+    rope.factor = reader.getPositive("factor", 1.0);
+    rope.originalMaxPositions = context.maxPositions;
   } else if (type == "llama3") {
     readLlama3(reader, context, rope);
   } else if (type == "yarn") {
@@ -210,7 +214,7 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
     reader.error(typeKey)
         << "unsupported " << reader.getPath(typeKey) << " " << quoted(type)
         << "; expected \"default\", \"linear\", \"dynamic\", \"llama3\", "
-           "\"yarn\" or \"longrope\"";
+           "\"yarn\", \"longrope\" or \"proportional\"";
   }
   if (context.isLatent && rope.kind != Kind::Default && rope.kind != Kind::Yarn)
     reader.require("mscale_all_dim", nullptr,
@@ -249,9 +253,11 @@ static RopeConfig readRopeObject(const json::Object &object, StringRef name,
   RopeConfig rope;
   rope.rotaryPart = base.rotaryPart;
   rope.theta = reader.getPositive("rope_theta", base.theta);
-  readRotaryPart(reader, "partial_rotary_factor",
-                 !context.keys.rotaryPart.key.empty(), rope);
   bool hasType = reader.has("rope_type");
+  bool isProportional =
+      reader.getString(hasType ? "rope_type" : "type") == "proportional";
+  readRotaryPart(reader, "partial_rotary_factor",
+                 isProportional || !context.keys.rotaryPart.key.empty(), rope);
   if (!hasType && !reader.has("type") && name == "rope_scaling")
     reader.error() << "missing rope_scaling.rope_type: expected a string";
   // Files written in between hold both, and the first one counts.
@@ -388,6 +394,8 @@ static void readWindowedLayers(ObjectReader &reader, const ConfigKeys &keys,
 /// nobody, so that it has to agree.
 static void readLayerTypes(ObjectReader &reader, const ConfigKeys &keys,
                            bool hasWindow, ModelConfig &config) {
+  if (keys.hasOwnLayerTypes)
+    return;
   const json::Array *types = reader.getArray("layer_types");
   if (!types)
     return;

@@ -79,6 +79,11 @@ RopeConfig::getInverseFrequencies(int64_t headDim, int64_t length) const {
     float wavelength = std::pow(base, float(i) / float(size));
     float frequency = 1.0f / wavelength;
     switch (kind) {
+    case Kind::Proportional: {
+      auto turning = int64_t(rotaryPart * double(size) / 2);
+      frequency = i / 2 < turning ? frequency / float(factor) : 0;
+      break;
+    }
     case Kind::Default:
     case Kind::Dynamic:
       break;

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecoderFamilies.h"
 #include "ExpertFamilies.h"
 #include "JsonFile.h"
 #include "ReadPositions.h"
@@ -160,6 +161,50 @@ static void adjustErnie(ObjectReader &reader, ModelConfig &config) {
                  reader.get("router_aux_loss_coef")->getAsNumber() != 0.0;
   experts.isBalanced = reader.getBool("output_router_logits", false) && hasTerm;
   config.experts = experts;
+}
+
+/// How many experts a token uses: a number, or one for each layer, which must
+/// be the same.
+static int64_t readTopK(ObjectReader &reader, int64_t most) {
+  constexpr StringLiteral key = "moe_topk";
+  const llvm::json::Value *value = reader.get(key);
+  const llvm::json::Array *list = value ? value->getAsArray() : nullptr;
+  if (!list)
+    return reader.getInt(key, 1, 1, most);
+  std::optional<int64_t> first;
+  if (!list->empty())
+    first = list->front().getAsInteger();
+  bool isSame = llvm::all_of(*list, [&](const llvm::json::Value &one) {
+    return one == list->front();
+  });
+  if (first && *first >= 1 && *first <= most && isSame)
+    return *first;
+  reader.error(key)
+      << "expected moe_topk to be one number of experts from 1 to " << most
+      << " in all layers, got " << showJson(*value);
+  return 1;
+}
+
+static void adjustHunyuan(ObjectReader &reader, ModelConfig &config) {
+  ExpertsConfig experts;
+  experts.count = reader.getInt("num_experts", 1, 1, maxExperts);
+  experts.perToken = readTopK(reader, std::max<int64_t>(1, experts.count));
+  experts.width = experts.sharedWidth = config.intermediateSize;
+  reader.ignore({"eod_token_id", "output_router_logits"});
+  config.experts = experts;
+}
+
+Family getHunyuanMoe() {
+  Family family = getHunyuanDense();
+  family.modelType = "hunyuan_v1_moe";
+  family.architectures = {"HunYuanMoEV1ForCausalLM", "HunYuanMoEV1Model"};
+  family.layout = nameRoutedExperts(family.layout);
+  family.layout.router = "mlp.gate.wg";
+  family.layout.sharedGate = "mlp.shared_mlp.gate_proj";
+  family.layout.sharedUp = "mlp.shared_mlp.up_proj";
+  family.layout.sharedDown = "mlp.shared_mlp.down_proj";
+  family.adjust = adjustHunyuan;
+  return family;
 }
 
 Family getErnieMoe() {

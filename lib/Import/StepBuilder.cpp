@@ -35,10 +35,10 @@ static Value join(OpBuilder &builder, Location loc, Value value,
 
 /// Returns the type of a cache of heads with so many elements; 0: of their
 /// scales.
-RankedTensorType ModelBuilder::getCacheType(int64_t layers,
+RankedTensorType ModelBuilder::getCacheType(int64_t layers, int64_t heads,
                                             int64_t size) const {
   const GenerateOptions &options = step->options;
-  SmallVector<int64_t> shape{layers, options.getCells(), config.numKVHeads};
+  SmallVector<int64_t> shape{layers, options.getCells(), heads};
   if (size == 0)
     return RankedTensorType::get(shape, Float32Type::get(builder.getContext()));
   shape.push_back(size);
@@ -142,12 +142,10 @@ void ModelBuilder::addCaches() {
       name += "_" + std::to_string(number);
     step->caches.push_back({name, addState(name, type), Value()});
   };
-  const std::pair<StringRef, int64_t> kinds[] = {{"keys", config.headDim},
-                                                 {"values", config.valueDim},
-                                                 {"key_scales", 0},
-                                                 {"value_scales", 0}};
   for (const LayerRun &run : runs)
     for (LayerKind kind : run.kinds) {
+      if (!kind.mixes)
+        continue;
       if (kind.convolves && config.linear) {
         const LinearConfig &linear = *config.linear;
         for (StringRef name : {"conv_queries", "conv_keys"})
@@ -156,9 +154,16 @@ void ModelBuilder::addCaches() {
         add("linear_states", getStatePoolType(run.count));
       } else if (kind.convolves)
         add("conv", getConvPoolType(run.count, config.hiddenSize));
-      else
+      else {
+        HeadsConfig heads = config.getHeads(kind);
+        const std::pair<StringRef, int64_t> kinds[] = {
+            {"keys", heads.headDim},
+            {"values", heads.valueDim},
+            {"key_scales", 0},
+            {"value_scales", 0}};
         for (auto [name, size] : ArrayRef(kinds).take_front(countCaches(kind)))
-          add(name, getCacheType(run.count, size));
+          add(name, getCacheType(run.count, heads.numKVHeads, size));
+      }
       ++number;
     }
 }
@@ -358,7 +363,7 @@ Value ModelBuilder::readCacheScales(unsigned which) {
       type = tensor->dtype;
       for (int64_t size : tensor->shape)
         if (size != 1)
-          heads = config.numKVHeads;
+          heads = shapeOf(step->layerCaches[which])[1];
       break;
     }
   auto storage =

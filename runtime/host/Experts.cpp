@@ -106,14 +106,19 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
                                {id * 3 + 1, padded, rows.x, e.k,
                                 call.up + matrix, nullptr, nullptr, rows.up,
                                 e.f}};
+  // Experts without a gate of their own have one matrix for both.
+  bool isShared = call.gate == call.up;
+  int numProducts = isShared ? 1 : 2;
   if (e.quantized)
-    for (int matrix : {0, 1})
+    for (int matrix = 0; matrix < numProducts; ++matrix)
       TPRT_TRY(multiply(id, call, expert, matrix, in[matrix]));
   else
-    TPRT_TRY(gemm.run(in, 2));
+    TPRT_TRY(gemm.run(in, numProducts));
   parallelFor(padded, leastRows(e.f), [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
       float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f;
+      if (isShared)
+        std::memcpy(up, gate, size_t(e.f * 4));
       if (e.scalesInput && r < count) {
         float weight = call.routing[list[r] * e.experts + expert];
         for (float *side : {gate, up})

@@ -28,7 +28,7 @@ def degrees(folder, most):
     queries, keys = heads(folder)
     config = json.loads((folder / "config.json").read_text())
     config |= config.get("text_config", {})
-    most = min(most, config.get("linear_num_value_heads", most), config.get("mamba_n_heads", most))
+    most = min(most, *(config.get(key, most) for key in ("linear_num_value_heads", "mamba_n_heads", "mamba_num_heads")))
     return [n for n in range(1, most + 1)
             if queries % n == 0 and (keys % n == 0 or n % keys == 0)]
 
@@ -37,5 +37,5 @@ def count_experts(folder):
     """How many experts a plan of its own can give to ranks; 0 without a mixture of experts."""
     config = json.loads((folder / "config.json").read_text())
     config |= config.get("text_config", {})
-    return max([config[key] for key in ("num_experts", "num_local_experts", "n_routed_experts",
-                                        "moe_num_experts") if key in config], default=0)
+    return max(config.get(key) or 0 for key in ("num_experts", "num_local_experts", "n_routed_experts",
+                                                "moe_num_experts"))

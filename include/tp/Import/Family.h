@@ -61,6 +61,9 @@ struct ModelLayout {
   /// Between words of another size and the hidden state, before and behind the
   /// layers.
   llvm::StringRef wordsIn, wordsOut;
+  /// Between all embeddings and the hidden state of another size, behind their
+  /// norm; it has a bias.
+  llvm::StringRef embeddingsOut;
   /// A table of positions, instead of rotation, and the row of the first one.
   llvm::StringRef positions;
   int64_t firstPosition = 0;
@@ -83,10 +86,10 @@ struct ModelLayout {
   llvm::StringRef maskedDense, maskedNorm, maskedDecoder, maskedBias;
   std::optional<Activation> headActivation;
   bool hasDenseBias = true, hasDecoderBias = true;
-  /// Of the whole text: a linear layer of the first token, tanh or ReLU, and
-  /// the classes.
+  /// Of the whole text: a linear layer of the first token, tanh or another
+  /// activation, and the classes.
   llvm::StringRef sequenceDense, sequenceClasses = "classifier";
-  bool sequenceReLU = false;
+  std::optional<Activation> sequenceActivation;
   llvm::StringRef tokenClasses = "classifier";
   /// Heads of classes begin with the linear layer, activation and norm of the
   /// head of masked tokens, and a text's may be of the mean of its tokens.
@@ -112,6 +115,8 @@ struct ModelLayout {
   /// Layers that rotate norm queries and keys of each head once more behind
   /// that, without a weight.
   bool normsRotated = false;
+  /// Values are normed in each head, without a weight.
+  bool normsValues = false;
   /// Rotary pairs are neighbours instead of half a head apart.
   bool interleavedRotary = false;
 
@@ -164,7 +169,18 @@ struct ModelLayout {
   llvm::StringRef router, routerBias;
   /// The bias of the choice is a row, [1, experts].
   bool routerBiasIsRow = false;
+  /// The input of the choice is normed without a weight and multiplied by one
+  /// row, divided by the root of its size; the scores are multiplied by another
+  /// at last.
+  llvm::StringRef routerScale, expertScale;
+  /// Experts stand beside the feed-forward, and not in its place: the norms
+  /// before them, of what they add and of what the feed-forward adds.
+  llvm::StringRef expertsNorm, expertsAddendNorm, denseAddendNorm;
+  /// Experts without a gate have `expertUp` and `expertDown` alone.
   llvm::StringRef expertGate, expertUp, expertDown, expertGateUp;
+  /// Projections between the hidden state and what experts read and give, where
+  /// the config has another size for that.
+  llvm::StringRef expertsIn, expertsOut;
   /// The logits of the choice have a bias too, `router` + ".bias".
   bool hasRouterBias = false;
   /// Files hold the matrices of all experts as `gate_up_proj` [experts, inputs,
@@ -186,6 +202,8 @@ struct ModelLayout {
                   feedForwardAddendNorm, feedForwardSumNorm;
   /// The first layer has no norm before its attention.
   bool skipsFirstNorm = false;
+  /// A number that multiplies what a layer gives, which is not trained.
+  llvm::StringRef layerScale;
   /// Both parts read the layer's input (the second one the first one's norm,
   /// unless it has its own), and what they add is added at once.
   bool isParallel = false;
@@ -220,6 +238,7 @@ struct ConfigKeys {
   llvm::StringRef hiddenSize = "hidden_size";
   /// The value is a multiple of the hidden size; 0: the key is required.
   Setting<int64_t> intermediateSize = {"intermediate_size", 0};
+  /// Empty: the family counts its layers itself.
   llvm::StringRef numLayers = "num_hidden_layers";
   llvm::StringRef numHeads = "num_attention_heads";
   /// Empty: as many as queries.
@@ -271,6 +290,11 @@ struct ConfigKeys {
   Setting<int64_t> windowPeriod = {"", 0},
                    windowBound = {"max_window_layers", 28};
 
+  /// `per_layer_config` gives layers without a window other heads.
+  bool hasLayerHeads = false;
+
+  /// The family reads the kinds of its layers itself.
+  bool hasOwnLayerTypes = false;
   /// The name that `layer_types` gives a layer with a short convolution, or
   /// linear attention, instead of attention.
   llvm::StringRef convKind;

@@ -34,7 +34,15 @@ std::optional<FloatKind> parseFloatKind(llvm::StringRef name);
 /// Rotary position embedding: the base, and how frequencies are stretched
 /// beyond the length of training.
 struct RopeConfig {
-  enum class Kind { Default, Linear, Dynamic, Llama3, Yarn, Long };
+  enum class Kind {
+    Default,
+    Linear,
+    Dynamic,
+    Llama3,
+    Yarn,
+    Long,
+    Proportional
+  };
   Kind kind = Kind::Default;
   double theta = 10000;
   double factor = 1;              ///< All but Default.
@@ -51,7 +59,9 @@ struct RopeConfig {
   /// Long: what each frequency is divided by, up to that length and beyond it.
   llvm::SmallVector<float> shortFactors, longFactors;
   double attentionFactor = 1; ///< Yarn, Long: of cosines and sines.
-  double rotaryPart = 1;      ///< Of each head.
+  /// Of each head; Proportional: of the frequencies of a whole head, and the
+  /// other ones are zero.
+  double rotaryPart = 1;
   /// How many elements of each head are rotated, in files that say so; 0: the
   /// part above.
   int64_t rotaryDim = 0;
@@ -63,6 +73,8 @@ struct RopeConfig {
 
   /// How many elements of a head of so many are rotated: the first ones.
   int64_t getRotaryDim(int64_t headDim) const {
+    if (kind == Kind::Proportional)
+      return headDim;
     return rotaryDim ? rotaryDim
                      : static_cast<int64_t>(double(headDim) * rotaryPart);
   }
@@ -89,6 +101,9 @@ struct LayerKind {
   bool skipsNorm = false; ///< It has no norm before attention.
   /// It has a short convolution, or linear attention, and no attention.
   bool convolves = false;
+  /// It has attention, or what stands in its place; it has a feed-forward, or
+  /// experts.
+  bool mixes = true, feeds = true;
   int quantization = 0; ///< Layers with one number are quantised alike.
   bool operator==(const LayerKind &) const = default;
 };
@@ -122,12 +137,15 @@ struct ExpertsConfig {
   int64_t sharedWidth = 0; ///< Of the feed-forward that all tokens use, if any.
   bool normalizes = true; ///< The scores of those that a token uses sum to one.
   bool sigmoid = false;   ///< Scores are these instead of a softmax.
+  double epsilon = 1e-20; ///< The sum of sigmoids has it added.
   double scale = 1;       ///< Of the scores, at last.
   /// Of `groups` of neighbours `topGroups` are chosen from, by the sum of the
   /// `groupBest` best of each.
   int64_t groups = 1, topGroups = 1, groupBest = 1;
   /// How an expert makes its width: see nn.experts. A limit of 0 is none.
   double alpha = 1, limit = 0, upOffset = 0;
+  /// Experts read and give so many elements, if that is not the hidden size.
+  int64_t latentSize = 0;
   /// The scores multiply what experts read.
   bool scalesInput = false;
   /// Of training: the loss has a term that balances the experts; the router's
@@ -143,6 +161,15 @@ struct LatentConfig {
   int64_t queryRank = 0, keyValueRank = 0, rotatedDim = 0;
 };
 
+/// Describes the heads of attention in one kind of layers.
+struct HeadsConfig {
+  int64_t numKVHeads = 0;
+  int64_t headDim = 0;  ///< Of queries and keys.
+  int64_t valueDim = 0; ///< Of values.
+  /// Values are the projected keys, before their norm and rotation.
+  bool sharesKeys = false;
+};
+
 /// Describes short causal convolutions: how many positions each sees, its own
 /// included, and whether they and their projections have biases.
 struct ConvConfig {
@@ -154,6 +181,8 @@ struct ConvConfig {
 struct LinearConfig {
   int64_t keyHeads = 0, valueHeads = 0, keyDim = 0, valueDim = 0;
   bool hasBias = false; ///< The projections of Mamba-2 have one.
+  Activation activation = Activation::SiLU; ///< Convolutions have it.
+  double leastStep = 0;                     ///< Steps of Mamba-2 are no less.
 
   /// Elements of all queries, or keys, and of all values.
   int64_t getKeySize() const { return keyHeads * keyDim; }
@@ -180,6 +209,8 @@ struct ModelConfig {
   int64_t numKVHeads = 0;
   int64_t headDim = 0;  ///< Of queries and keys.
   int64_t valueDim = 0; ///< Of values.
+  /// The heads of layers without a window, where they are others.
+  std::optional<HeadsConfig> globalHeads;
   std::optional<LatentConfig> latent;
   int64_t maxPositions = 0; ///< As the file says: `max_position_embeddings`.
   bool statesPositions = false; ///< The file gives `maxPositions`.
@@ -235,6 +266,11 @@ struct ModelConfig {
     return layout.isEncoder ? *slidingWindow / 2 + 1 : *slidingWindow;
   }
   llvm::SmallVector<bool> slides;
+  HeadsConfig getHeads(LayerKind kind) const {
+    if (globalHeads && !kind.isLocal)
+      return *globalHeads;
+    return {numKVHeads, headDim, valueDim};
+  }
   std::optional<ConvConfig> conv;
   /// The shape of linear attention, in layers that have it; its convolution is
   /// `conv`.
@@ -244,6 +280,11 @@ struct ModelConfig {
   llvm::SmallVector<bool> convolves;
   /// The layers that do not rotate, where some do.
   llvm::SmallVector<bool> skipsRotation;
+  /// The layers that have a feed-forward alone, and those that have none, where
+  /// some do.
+  llvm::SmallVector<bool> lacksMixer, lacksFeedForward;
+  /// Returns how many of the first `layers` have attention.
+  int64_t countAttention(int64_t layers) const;
 
   /// The most positions of a sequence: `maxPositions`, or as many as a
   /// stretched rotation reaches (the factor times the length of training), for

@@ -64,6 +64,14 @@ func.func @router(%l: tensor<8x6xf32>) {
 
 // -----
 
+func.func @router(%l: tensor<8x6xf32>) {
+  // expected-error @below {{'nn.router' op expected epsilon to be a number from 0 on}}
+  %0 = nn.router %l {epsilon = -1.0 : f64, normalized, sigmoid, top_k = 2 : i64} : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
 func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
   // expected-error @below {{'nn.experts' op expected gate of rank 3, got rank 2}}
   %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>

@@ -106,8 +106,8 @@ func.func @quantized_cache(%q: tensor<1x16x4x64xf32>, %new: tensor<16x2x64xbf16>
 func.func @experts(%i: tensor<32xi32>, %bias: tensor<6x32xf32>, %x: tensor<2x8x64xbf16>, %l: tensor<2x8x6xf32>, %b: tensor<6xf32>, %g: tensor<6x32x64xbf16>, %d: tensor<6x48x32xbf16>) {
   // CHECK: nn.router %{{.*}} {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   %0 = nn.router %l {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
-  // CHECK: nn.router %{{.*}} bias %{{.*}} {scale = 2.500000e+00 : f64, sigmoid, top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
-  %1 = nn.router %l bias %b {scale = 2.5 : f64, sigmoid, top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
+  // CHECK: nn.router %{{.*}} bias %{{.*}} {epsilon = 9.9{{.*}}E-7 : f64, scale = 2.500000e+00 : f64, sigmoid, top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
+  %1 = nn.router %l bias %b {epsilon = 1.0e-6 : f64, scale = 2.5 : f64, sigmoid, top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
   // CHECK: nn.router %{{.*}} {group_best = 2 : i64, groups = 3 : i64, top_groups = 2 : i64, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   %3 = nn.router %l {group_best = 2 : i64, groups = 3 : i64, top_groups = 2 : i64, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   // CHECK: nn.experts %{{.*}} {activation = "silu", active = 2.500000e-01 : f64} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> tensor<2x8x48xbf16>

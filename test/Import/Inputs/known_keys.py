@@ -59,6 +59,14 @@ EXCEPTIONS = {
     "llama4_text": "attn_scale",
     "qwen3_next": "full_attention_interval", "qwen3_5_text": "full_attention_interval",
     "qwen3_5_moe_text": "full_attention_interval", "granitemoehybrid": "mamba_chunk_size",
+    "nemotron_h": """chunk_size expand hybrid_override_pattern mamba_chunk_size mamba_dt_init_floor mamba_dt_max
+        mamba_expand moe_shared_expert_overlap mtp_hybrid_override_pattern mtp_layers_block_type num_logits_to_keep
+        num_nextn_predict_layers partial_rotary_factor rescale_prenorm_residual rope_parameters rope_scaling rope_theta
+        time_step_floor time_step_max use_mamba_kernels""",
+    "gemma4_text": "global_head_dim num_global_key_value_heads use_double_wide_mlp vocab_size_per_layer_input",
+    "gemma4": """audio_config audio_token_id boa_token_id boi_token_id eoa_token_index eoi_token_id image_token_id
+        video_token_id vision_config""",
+    "albert": "classifier_dropout_prob", "hunyuan_v1_moe": "eod_token_id",
     "qwen3_5": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id",
     "qwen3_5_moe": "vision_config image_token_id video_token_id vision_start_token_id vision_end_token_id"}
 

@@ -158,10 +158,12 @@ LogicalResult ExpertsOp::verifyLibraryForm() {
 }
 
 /// A point of the rule's loops has a part of the three products of a row and an
-/// expert: each lacks one of the factors.
+/// expert: each lacks one of the factors. One matrix for gate and up is one
+/// product.
 double ExpertsOp::getFlopsPerPoint() {
   double k = shapeOf(getInput()).back(), n = shapeOf(getResult()).back();
-  return getActive().convertToDouble() * (4 / n + 2 / k);
+  double sides = getGate() == getUp() ? 2 : 4;
+  return getActive().convertToDouble() * (sides / n + 2 / k);
 }
 
 /// Rows choose for themselves: an expert is used by none of them with the

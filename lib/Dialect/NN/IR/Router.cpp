@@ -55,6 +55,8 @@ LogicalResult RouterOp::verify() {
                          << " experts, got " << count;
   if (!getScale().isFinite())
     return emitOpError("expected scale to be a finite number");
+  if (!getEpsilon().isFinite() || getEpsilon().isNegative())
+    return emitOpError("expected epsilon to be a number from 0 on");
   return verifyGroups(*this, experts);
 }
 
@@ -181,7 +183,9 @@ FailureOr<SmallVector<Value>> RouterOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{emitter.map(
       typeOf(getResult()), {{scores, d}, {ranks, d}, {sum, rows}},
       [&](Scalar &e, ValueRange v) {
-        Value total = getSigmoid() ? e.add(v[2], e.number(1e-20)) : v[2];
+        Value total = v[2];
+        if (getSigmoid())
+          total = e.add(total, e.number(getEpsilon().convertToDouble()));
         Value part = e.div(keep(e, v[0], v[1]), total);
         return e.mul(part, e.number(scale));
       })};

@@ -21,7 +21,7 @@ def NN_RouterOp : NN_Op<"router", [NN_Vjp]> {
     with `sigmoid` 1 / (1 + exp(-logit)) of each. `bias`[E] is added to the
     scores that are compared, not to the result. Of equals the lowest expert
     comes first. `normalized`: the scores that stay are divided by their sum (of
-    sigmoids, plus 1e-20). At last all are multiplied by `scale`.
+    sigmoids, plus `epsilon`). At last all are multiplied by `scale`.
 
     With `groups` the experts are so many groups of neighbours, and only those
     in the best `top_groups` of them are chosen from: a group counts as much as
@@ -41,7 +41,8 @@ def NN_RouterOp : NN_Op<"router", [NN_Vjp]> {
     DefaultValuedAttr<F64Attr, "1.0">:$scale,
     DefaultValuedAttr<I64Attr, "1">:$groups,
     DefaultValuedAttr<I64Attr, "1">:$top_groups,
-    DefaultValuedAttr<I64Attr, "1">:$group_best);
+    DefaultValuedAttr<I64Attr, "1">:$group_best,
+    DefaultValuedAttr<F64Attr, "1e-20">:$epsilon);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$logits (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
