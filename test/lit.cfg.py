@@ -21,6 +21,8 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "OMP_NUM_THREADS", "LANG",
              "CCACHE_DIR", "XDG_CACHE_HOME", "CUDA_HOME", "CUDA_PATH", "VERIFY_SCRIPTS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+# Tests share the cores: a pool that spins while it waits takes them from others.
+config.environment["OMP_WAIT_POLICY"] = "passive"
 # Nothing that another run has compiled.
 config.environment["TP_MLIR_CACHE"] = "none"
 config.substitutions.append(("%fixtures", os.path.join(config.tp_source_dir, "test", "fixtures")))

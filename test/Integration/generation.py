@@ -59,8 +59,13 @@ def context(folder):
     return min(limit, PAGE + 8)
 
 
-@functools.cache
 def compiled(folder, degree, dtype="f32", kv_dtype=None):
+    return _compiled(folder, degree, dtype, kv_dtype)
+
+
+# By position: a cache tells a default that is given from one that is not.
+@functools.cache
+def _compiled(folder, degree, dtype, kv_dtype):
     return tp_mlir.compile(folder, mesh=f"tp={degree}", dtype=dtype, batch=ROWS,
                            seq=context(folder), generate=True, context=context(folder),
                            rows=ROWS, chunk=CHUNK, kv_dtype=kv_dtype)

@@ -292,7 +292,10 @@ struct ExpandGpuMathPass : tp::impl::ExpandGpuMathBase<ExpandGpuMathPass> {
     patterns.add<ExpandExp, DivideByConstant, ExpandRsqrt, ExpandInverseRoot>(
         &getContext());
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(applyPatternsGreedily(
+            getOperation(), std::move(patterns),
+            GreedyRewriteConfig().setRegionSimplificationLevel(
+                GreedySimplifyRegionLevel::Disabled))))
       return signalPassFailure();
     // tp-expand-math's own quotients, which come later, need less.
     getOperation()->walk([](Operation *op) {

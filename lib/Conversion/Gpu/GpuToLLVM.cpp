@@ -23,7 +23,9 @@ void tp::buildGpuToLLVM(OpPassManager &manager) {
   kernels.addPass(createExpandGpuMath());
   kernels.addPass(createExpandMath({/*loopsOverLanes=*/false}));
   kernels.addPass(createMathToIntrinsics());
-  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCanonicalizerPass(
+      GreedyRewriteConfig().setRegionSimplificationLevel(
+          GreedySimplifyRegionLevel::Disabled)));
   kernels.addPass(createCSEPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertVectorToLLVMPass());

@@ -175,7 +175,10 @@ struct ExpandMathPass : tp::impl::ExpandMathBase<ExpandMathPass> {
              ExpandClass<math::IsFiniteOp, arith::CmpFPredicate::OLT, true>>(
             &getContext());
     populateSinePatterns(patterns, loopsOverLanes);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(applyPatternsGreedily(
+            getOperation(), std::move(patterns),
+            GreedyRewriteConfig().setRegionSimplificationLevel(
+                GreedySimplifyRegionLevel::Disabled))))
       return signalPassFailure();
     WalkResult result = getOperation()->walk([](Operation *op) {
       if (isa<arith::RemFOp>(op)) {

@@ -13,6 +13,7 @@
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -22,16 +23,26 @@ void tp::buildLowerToLLVM(OpPassManager &manager, const TargetHandle &target) {
   target->buildKernels(manager);
   manager.addPass(createLowerStep({target}));
   target->buildKernelsToLLVM(manager);
-  manager.addPass(createExpandMath());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  // Device kernels are done, and would be gone through again. Without them one
+  // set of patterns for the module is cheaper than one for each function.
+  bool hasKernels = target->getTraits().launchesKernels;
+  auto getFunctions = [&]() -> OpPassManager & {
+    return hasKernels ? manager.nest<func::FuncOp>() : manager;
+  };
+  OpPassManager &functions = getFunctions();
+  functions.addPass(createExpandMath());
+  functions.addPass(createCanonicalizerPass(
+      GreedyRewriteConfig().setRegionSimplificationLevel(
+          GreedySimplifyRegionLevel::Disabled)));
+  functions.addPass(createCSEPass());
   manager.addPass(createMergeBodies());
-  manager.addPass(arith::createArithExpandOpsPass());
-  manager.addPass(createSCFToControlFlowPass());
-  manager.addPass(createConvertVectorToLLVMPass());
-  manager.addPass(createConvertMathToLLVMPass());
-  manager.addPass(createArithToLLVMConversionPass());
-  manager.addPass(createConvertIndexToLLVMPass());
+  OpPassManager &bodies = getFunctions();
+  bodies.addPass(arith::createArithExpandOpsPass());
+  bodies.addPass(createSCFToControlFlowPass());
+  bodies.addPass(createConvertVectorToLLVMPass());
+  bodies.addPass(createConvertMathToLLVMPass());
+  bodies.addPass(createArithToLLVMConversionPass());
+  bodies.addPass(createConvertIndexToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createConvertFuncToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());

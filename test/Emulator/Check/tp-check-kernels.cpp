@@ -29,6 +29,7 @@
 #include "tp/Verify/Verify.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -231,13 +232,36 @@ static LogicalResult generate(Program &program) {
   return success();
 }
 
+/// Removes the kernels that no call of a kernel to be checked runs.
+static void eraseUnchecked(const Program &program, const KernelSet &set,
+                           ModuleOp module) {
+  llvm::StringSet<> needed;
+  auto need = [&](StringRef kernel) {
+    needed.insert(kernel);
+    needed.insert(set.launches.lookup(kernel).code);
+  };
+  for (const KernelCall &call : program.calls)
+    if (llvm::any_of(set.kernels,
+                     [&](StringRef kernel) { return call.launches(kernel); })) {
+      need(call.kernel);
+      llvm::for_each(call.then, need);
+    }
+  auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(tp::kernelsModuleName);
+  for (FunctionOpInterface kernel : tp::getDeviceKernels(kernels))
+    if (!needed.contains(kernel.getName()))
+      kernel->erase();
+}
+
 static LogicalResult compile(Program &program) {
-  OwningOpRef<ModuleOp> copy = program.module->clone();
-  PassManager passes(copy->getContext());
+  OwningOpRef<ModuleOp> lowered = program.module->clone();
+  PassManager passes(lowered->getContext());
   tp::buildGpuToLLVM(passes);
-  if (failed(passes.run(*copy)))
+  if (failed(passes.run(*lowered)))
     return failure();
   for (KernelSet &set : program.sets) {
+    OwningOpRef<ModuleOp> copy = lowered->clone();
+    if (!set.image.empty())
+      eraseUnchecked(program, set, *copy);
     FailureOr<std::string> bitcode = tp::makeBitcode(*copy, {set.image});
     if (failed(bitcode))
       return failure();
@@ -546,8 +570,9 @@ bool Checker::breakAll(ArrayRef<Fault> faults) {
     refuse(llvm::toString(kernels.takeError()));
     return false;
   }
-  // A broken loop may not end.
+  // A broken loop may not end, and one finding is enough.
   tpEmulatorSetAccessLimit(20000000);
+  tpEmulatorSetEndsAtFinding(true);
   bool allNoticed = true;
   for (Fault fault : faults)
     for (StringRef kernel : set.kernels)

@@ -48,6 +48,12 @@ static std::atomic<uint64_t> accessLimit;
 
 void tpEmulatorSetAccessLimit(uint64_t accesses) { accessLimit = accesses; }
 
+static std::atomic<bool> endsAtFinding;
+
+void tpEmulatorSetEndsAtFinding(int32_t ends) { endsAtFinding = ends != 0; }
+
+bool tp::emulator::getEndsAtFinding() { return endsAtFinding; }
+
 extern "C" int32_t tpEmulatorFault;
 int32_t tpEmulatorFault = 0;
 

@@ -34,8 +34,9 @@ public:
     const char *begin = memory + stack * stackBytes;
     return address >= begin && address + bytes <= begin + stackBytes;
   }
-  size_t getOffset(size_t stack, const char *address) const {
-    return address - (memory + stack * stackBytes);
+  /// How far below the top of stack `stack` the address is.
+  size_t getDepth(size_t stack, const char *address) const {
+    return memory + (stack + 1) * stackBytes - address;
   }
 
 private:

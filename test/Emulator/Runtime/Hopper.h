@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <vector>
 
 namespace tp::emulator {
 
@@ -106,8 +107,25 @@ struct RunningProduct {
   Site site;
 };
 
-/// A bit for each four bytes of a thread's stack.
-using WordSet = std::vector<bool>;
+/// Words of four bytes of a thread's stack, numbered from its top down: a
+/// kernel uses few of all that there are.
+class WordSet {
+public:
+  bool contains(size_t word) const { return word < bits.size() && bits[word]; }
+  void insert(size_t word) {
+    if (word >= bits.size())
+      bits.resize(word + 1);
+    bits[word] = true;
+  }
+  void erase(size_t word) {
+    if (word < bits.size())
+      bits[word] = false;
+  }
+  void clear() { bits.clear(); }
+
+private:
+  std::vector<bool> bits;
+};
 
 struct ThreadProducts {
   bool hasFenced = false;
@@ -115,8 +133,9 @@ struct ThreadProducts {
   uint32_t finished = 0; ///< of these, by the last wait
   uint32_t open = 0;     ///< products since the last commit
   std::vector<RunningProduct> running;
+  bool hasBegun = false; ///< there was a product
   /// Since the last fence the thread has touched these words, or written; and
-  /// accumulators without a value. Empty: no product yet.
+  /// accumulators without a value.
   WordSet touched, written, undefined;
 };
 

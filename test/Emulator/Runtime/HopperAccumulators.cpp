@@ -18,6 +18,9 @@ using namespace tp::emulator;
 
 static constexpr uint32_t wordBytes = 4;
 
+/// The number of the word in which the byte lies that is so far below the top.
+static size_t getWord(size_t depth) { return (depth - 1) / wordBytes; }
+
 void Launch::startProduct(const ProductKind &kind, uint32_t index, float *d,
                           bool adds, Site site) {
   ThreadProducts &own = threads[index].products;
@@ -27,17 +30,14 @@ void Launch::startProduct(const ProductKind &kind, uint32_t index, float *d,
     find("accumulators that are not registers", site, "of thread %u", index);
     giveUp();
   }
-  size_t first =
-      stacks->getOffset(index, reinterpret_cast<char *>(d)) / wordBytes;
-  if (own.touched.empty())
-    for (WordSet *set : {&own.touched, &own.written, &own.undefined})
-      set->resize(Stacks::stackBytes / wordBytes);
+  size_t first = getWord(stacks->getDepth(index, reinterpret_cast<char *>(d)));
+  own.hasBegun = true;
   if (!own.hasFenced)
     find("product without tp_wgmma_fence", site, "of thread %u", index);
-  for (size_t i = first; i < first + count; ++i)
-    if (own.touched[i]) {
+  for (size_t i = 0; i < count; ++i)
+    if (own.touched.contains(first - i)) {
       find("accumulator touched after the last tp_wgmma_fence", site,
-           "number %zu of thread %u", i - first, index);
+           "number %zu of thread %u", i, index);
       break;
     }
   RunningProduct product{d, std::vector<float>(count), own.groups, site};
@@ -58,7 +58,8 @@ void Launch::startProduct(const ProductKind &kind, uint32_t index, float *d,
   if (adds && !hasRun)
     std::copy(d, d + count, product.values.begin());
   std::fill(d, d + count, std::numeric_limits<float>::quiet_NaN());
-  std::fill_n(own.undefined.begin() + first, count, true);
+  for (size_t i = 0; i < count; ++i)
+    own.undefined.insert(first - i);
   own.running.push_back(std::move(product));
   ++own.open;
 }
@@ -66,29 +67,29 @@ void Launch::startProduct(const ProductKind &kind, uint32_t index, float *d,
 void Launch::accessRegisters(const char *address, uint32_t bytes, Access kind,
                              Site site) {
   ThreadProducts &own = thread().products;
-  if (own.touched.empty())
+  if (!own.hasBegun)
     return;
-  size_t offset = stacks->getOffset(self, address);
+  size_t depth = stacks->getDepth(self, address);
   bool writes = kind != Access::Read;
-  for (size_t i = offset / wordBytes; i * wordBytes < offset + bytes; ++i) {
-    if (own.undefined[i])
+  size_t first = getWord(depth), last = getWord(depth - bytes + 1);
+  for (size_t i = first + 1; i-- > last;) {
+    if (own.undefined.contains(i))
       find(writes ? "accumulator of a running product written"
                   : "accumulator of a running product read",
            site, "no tp_wgmma_wait has named it");
-    own.touched[i] = true;
+    own.touched.insert(i);
     if (writes)
-      own.written[i] = true;
+      own.written.insert(i);
   }
 }
 
 void Launch::holdRegisters(const char *address, uint32_t count, Site site) {
   const ThreadProducts &own = thread().products;
-  if (own.undefined.empty() ||
-      !stacks->contains(self, address, count * wordBytes))
+  if (!own.hasBegun || !stacks->contains(self, address, count * wordBytes))
     return;
-  size_t first = stacks->getOffset(self, address) / wordBytes;
-  for (size_t i = first; i < first + count; ++i)
-    if (own.undefined[i])
+  size_t first = getWord(stacks->getDepth(self, address));
+  for (size_t i = 0; i < count; ++i)
+    if (own.undefined.contains(first - i))
       find("accumulator of a running product read", site,
            "no tp_wgmma_wait has named it");
 }
@@ -96,8 +97,8 @@ void Launch::holdRegisters(const char *address, uint32_t count, Site site) {
 void Launch::fenceProducts() {
   ThreadProducts &own = thread().products;
   own.hasFenced = true;
-  std::fill(own.touched.begin(), own.touched.end(), false);
-  std::fill(own.written.begin(), own.written.end(), false);
+  own.touched.clear();
+  own.written.clear();
 }
 
 void Launch::commitProducts() {
@@ -124,16 +125,16 @@ void Launch::waitProducts(uint32_t pending, float *accumulators,
       return false;
     float *begin = product.accumulators;
     size_t word =
-        stacks->getOffset(self, reinterpret_cast<char *>(begin)) / wordBytes;
+        getWord(stacks->getDepth(self, reinterpret_cast<char *>(begin)));
     bool isLeft = false;
     for (size_t i = 0; i < product.values.size(); ++i) {
       bool isNamed =
           begin + i >= accumulators && begin + i < accumulators + count;
-      if (isNamed && own.undefined[word + i]) {
+      if (isNamed && own.undefined.contains(word - i)) {
         begin[i] = product.values[i];
-        own.undefined[word + i] = false;
+        own.undefined.erase(word - i);
       }
-      isLeft |= own.undefined[word + i];
+      isLeft |= own.undefined.contains(word - i);
     }
     return !isLeft;
   });
@@ -190,17 +191,16 @@ void Launch::readOperand(uint32_t warp, uint32_t offset, Site site) {
     return false;
   };
   const Cell *last = nullptr;
-  for (uint32_t i = 0; i < chunkBytes; ++i) {
-    const Cell &cell = arena.cell(offset + i);
+  forEachCell(arena, offset, chunkBytes, [&](const Cell &cell, size_t at) {
     if (last && last->writeBlock == cell.writeBlock &&
         last->writeThread == cell.writeThread &&
         last->writeClock == cell.writeClock && last->inFlight == cell.inFlight)
-      continue;
+      return;
     last = &cell;
     uint32_t writer = cell.writeThread, time = cell.writeClock;
     if (cell.writeBlock != blockNumber) {
       find("uninitialised shared memory", site, "%s is an operand",
-           nameShared(offset + i).c_str());
+           nameShared(at).c_str());
     } else if (cell.inFlight) {
       find("asynchronous copy not waited for", site,
            "its target is an operand before the wait");
@@ -218,7 +218,7 @@ void Launch::readOperand(uint32_t warp, uint32_t offset, Site site) {
            "an operand written by %s is not shown to products",
            nameParty(writer).c_str());
     }
-  }
+  });
   // A later product of the warp stands for earlier ones, which end before it.
   if (hopper.chunkReads.empty())
     hopper.chunkReads.resize(arena.bytes / chunkBytes + 1);

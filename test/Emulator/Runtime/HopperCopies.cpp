@@ -117,8 +117,7 @@ void Launch::reserveBox(const BoxCopy &copy, Site site) {
   forEachChunk(copy, [&](uint32_t offset, const int64_t *) {
     findRegion(arena.base + offset, chunkBytes, Space::Shared, site);
     checkOperandReads(offset, chunkBytes, site);
-    for (uint32_t i = offset; i < offset + chunkBytes; ++i) {
-      Cell &cell = arena.cell(i);
+    forEachCell(arena, offset, chunkBytes, [&](Cell &cell, size_t at) {
       bool isWritten = cell.writeBlock == blockNumber;
       if (isWritten && cell.inFlight)
         find("asynchronous copy not waited for", site,
@@ -129,7 +128,7 @@ void Launch::reserveBox(const BoxCopy &copy, Site site) {
           !covers(fenced, cell.writeThread, cell.writeClock))
         find("no tp_proxy_fence", site,
              "%s, written by %s, is not shown to the copy engine",
-             nameShared(i).c_str(), nameParty(cell.writeThread).c_str());
+             nameShared(at).c_str(), nameParty(cell.writeThread).c_str());
       if (cell.readBlock == blockNumber)
         if (int32_t reader = unorderedReader(cell); reader >= 0)
           find("data race", site,
@@ -140,7 +139,7 @@ void Launch::reserveBox(const BoxCopy &copy, Site site) {
       cell.writeClock = copy.phase + 1;
       cell.writeIsAtomic = false;
       cell.inFlight = true;
-    }
+    });
   });
 }
 
@@ -191,8 +190,9 @@ bool Launch::completeBox() {
     memset(to, 0, chunkBytes);
     if (count > 0)
       memcpy(to + first * elementBytes, from, count * elementBytes);
-    for (uint32_t i = offset; isChecked() && i < offset + chunkBytes; ++i)
-      arena.cell(i).inFlight = false;
+    if (isChecked())
+      forEachCell(arena, offset, chunkBytes,
+                  [](Cell &cell, size_t) { cell.inFlight = false; });
   });
   int64_t bytes = copy.bytes();
   Mbarrier &barrier = *copy.barrier;

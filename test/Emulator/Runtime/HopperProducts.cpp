@@ -144,12 +144,12 @@ void Launch::checkOperands(const ProductKind &kind, WarpgroupMeeting &meeting,
   const char *a = get<const char *>(own[1]);
   if (!stacks->contains(firstThread + thread, a, 16))
     return; // constants
-  size_t word = stacks->getOffset(firstThread + thread, a) / 4;
-  for (size_t i = word; i < word + 4; ++i) {
-    if (products.written[i])
+  size_t word = (stacks->getDepth(firstThread + thread, a) - 1) / 4;
+  for (size_t i = word + 1; i-- > word - 3;) {
+    if (products.written.contains(i))
       find("operand in registers written after the last tp_wgmma_fence", site,
            "by thread %u", firstThread + thread);
-    if (products.undefined[i])
+    if (products.undefined.contains(i))
       find("accumulator of a running product read", site,
            "as an operand of thread %u", firstThread + thread);
   }

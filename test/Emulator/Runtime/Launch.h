@@ -19,7 +19,7 @@
 #include "Hopper.h"
 #include "Module.h"
 #include "Shadow.h"
-#include <deque>
+#include <list>
 #include <map>
 #include <set>
 #include <string>
@@ -49,12 +49,12 @@ struct Thread {
   ThreadProducts products;
   const Mbarrier *waitsFor;
   bool waitsForRegisters;
-  std::map<const char *, uint32_t> tensorMaps;  ///< versions acquired
-  std::vector<AsyncCopy> open;                  ///< no group yet
-  std::deque<std::vector<AsyncCopy>> committed; ///< oldest first
+  std::map<const char *, uint32_t> tensorMaps; ///< versions acquired
+  std::vector<AsyncCopy> open;                 ///< no group yet
+  std::list<std::vector<AsyncCopy>> committed; ///< oldest first
 };
 
-/// Lanes of a warp on their way to one operation.
+/// Lanes of a warp on their way to one operation; nobody is, once all have met.
 struct Meeting {
   const char *operation;
   uint32_t mask, present = 0;
@@ -153,6 +153,8 @@ public:
   void copyBox(char *to, const char *map, const char *barrier, const int *at,
                uint32_t rank, Site site);
 
+  /// Whether results of instructions that are not exact are off.
+  bool hasErrors() const { return seed != 0; }
   /// A number of [-1, 1] that depends on the seed, the operation and its
   /// operand only: the hardware's errors are the same each time.
   double error(const char *operation, uint64_t operand) const;
@@ -180,6 +182,14 @@ private:
   std::string nameShared(size_t offset) const;
   std::string nameParty(uint32_t party) const;
   bool isKnown(uint32_t party, uint32_t time) const;
+  /// Calls visit(cell, offset) for the cells of a part of a region.
+  template <typename Visit>
+  void forEachCell(Region &region, size_t offset, size_t bytes, Visit visit) {
+    region.forEachCell(
+        offset, bytes, [this](Cell &cell) { separateReaders(cell); }, visit);
+  }
+  /// Gives a copy of a cell further readers of its own.
+  void separateReaders(Cell &cell);
   void checkWrites(Cell &cell, const Region &region, Access kind, Site site);
   void noteRead(Cell &cell);
   int32_t unorderedReader(const Cell &cell) const;
@@ -231,15 +241,18 @@ private:
   size_t lastGlobal = 0;
   std::vector<std::vector<Readers>> moreReaders;
   uint64_t accesses = 0, accessLimit;
+  bool endsAtFinding;
   std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::pair<const char *, Site>> seenAddresses;
   /// Told when the launch is over: a fiber's stack is small.
   std::vector<std::string> findings;
 };
 
 extern thread_local Launch *current [[gnu::tls_model("initial-exec")]];
 
-/// What tpEmulatorSetAccessLimit set.
+/// What tpEmulatorSetAccessLimit and tpEmulatorSetEndsAtFinding set.
 uint64_t getAccessLimit();
+bool getEndsAtFinding();
 /// The ranges that were registered, by address.
 std::vector<std::pair<char *, size_t>> getRegisteredRanges();
 

@@ -93,6 +93,17 @@ int32_t Launch::unorderedReader(const Cell &cell) const {
   return found;
 }
 
+void Launch::separateReaders(Cell &cell) {
+  if (!cell.more)
+    return;
+  if (cell.readBlock != blockNumber) {
+    cell.more = 0; // the lists are the block's
+    return;
+  }
+  moreReaders.push_back(moreReaders[cell.more - 1]);
+  cell.more = moreReaders.size();
+}
+
 void Launch::noteRead(Cell &cell) {
   uint32_t time = threads[self].time;
   uint32_t bit = 1u << lane();
@@ -165,6 +176,8 @@ void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
                     Access kind, Space space, Site site) {
   if (!isChecked() || bytes == 0)
     return;
+  if (over)
+    giveUp();
   if (++accesses == accessLimit) {
     find("too many accesses", site, "%llu, the limit that was set",
          static_cast<unsigned long long>(accessLimit));
@@ -182,8 +195,7 @@ void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
   size_t first = address - region.base;
   if (isShared && kind != Access::Read)
     checkOperandReads(first, bytes, site);
-  for (uint32_t i = 0; i < bytes; ++i) {
-    Cell &cell = region.cell(first + i);
+  forEachCell(region, first, bytes, [&](Cell &cell, size_t offset) {
     bool here = cell.writeBlock == blockNumber;
     if (cell.inFlight && here)
       find("asynchronous copy not waited for", site,
@@ -191,15 +203,13 @@ void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
                ? "its target is used before cp.async.wait"
                : "its target is used before the wait for its mbarrier");
     if (isShared && !here && (kind == Access::Read || kind == Access::Atomic)) {
-      const char *name = sharedName(first + i);
-      find("uninitialised shared memory", site, "byte %zu of @%s", first + i,
+      const char *name = sharedName(offset);
+      find("uninitialised shared memory", site, "byte %zu of @%s", offset,
            name ? name : "?");
     }
     checkWrites(cell, region, kind, site);
-    if (kind == Access::Read) {
-      noteRead(cell);
-      continue;
-    }
+    if (kind == Access::Read)
+      return noteRead(cell);
     if (cell.readBlock == blockNumber) {
       if (int32_t reader = unorderedReader(cell); reader >= 0)
         find("data race", site, "%s memory read by %s, no barrier between",
@@ -214,7 +224,7 @@ void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
     cell.writeClock = threads[self].time;
     cell.writeIsAtomic = kind == Access::Atomic;
     cell.inFlight = kind == Access::AsyncWrite;
-  }
+  });
 }
 
 void Launch::copyAsync(void *target, const void *source, uint32_t bytes,
@@ -229,8 +239,8 @@ void Launch::copyAsync(void *target, const void *source, uint32_t bytes,
 void Launch::complete(std::vector<AsyncCopy> &copies) {
   for (AsyncCopy &copy : copies) {
     if (isChecked()) {
-      for (uint32_t i = 0; i < copy.bytes; ++i)
-        arena.cell(copy.target + i - arena.base).inFlight = false;
+      forEachCell(arena, copy.target - arena.base, copy.bytes,
+                  [](Cell &cell, size_t) { cell.inFlight = false; });
       access(copy.source, copy.copied, copy.bytes, Access::Read, Space::Any,
              copy.site);
       access(copy.target, copy.bytes, copy.bytes, Access::Write, Space::Shared,

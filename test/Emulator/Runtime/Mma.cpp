@@ -69,21 +69,34 @@ static void multiply(Launch &launch, Meeting &meeting, uint32_t lane, Site) {
       for (int slot = 0; slot < bSlots; ++slot)
         b[column + slot * 8][group] = element(aSlots + slot);
     }
-  for (int t = 0; t < 32; ++t)
-    for (int i = 0; i < 4; ++i) {
-      int row = t / 4 + i / 2 * 8, column = 2 * (t % 4) + i % 2;
-      float start = get<float>(meeting.in[t][aSlots + bSlots + i]);
-      double sum = start, largest = std::fabs(start);
-      for (int k = 0; k < depth; ++k) {
+  for (int row = 0; row < 16; ++row) {
+    // Lane t has columns 2 (t % 4) and the next of rows t / 4 and t / 4 + 8.
+    auto place = [&](int column) {
+      return std::pair(row % 8 * 4 + column / 2, row / 8 * 2 + column % 2);
+    };
+    double sums[8], largest[8];
+    for (int column = 0; column < 8; ++column) {
+      auto [t, i] = place(column);
+      sums[column] = get<float>(meeting.in[t][aSlots + bSlots + i]);
+      largest[column] = std::fabs(sums[column]);
+    }
+    for (int k = 0; k < depth; ++k)
+      for (int column = 0; column < 8; ++column) {
         double product = double(a[row][k]) * b[k][column];
-        sum += product;
-        largest = std::max(largest, std::fabs(product));
+        double size = std::fabs(product);
+        sums[column] += product;
+        // As std::max: what is no number is passed over.
+        largest[column] = largest[column] < size ? size : largest[column];
       }
-      double unit = std::ldexp(largest, -23);
-      if (std::isfinite(unit))
+    for (int column = 0; column < 8; ++column) {
+      auto [t, i] = place(column);
+      double sum = sums[column];
+      double unit = std::ldexp(largest[column], -23);
+      if (launch.hasErrors() && std::isfinite(unit))
         sum += unit * launch.error("mma", std::bit_cast<uint64_t>(sum));
       put(meeting.out[t][i], float(sum));
     }
+  }
 }
 
 #define TP_MMA(name, depth, widen)                                             \

@@ -20,8 +20,12 @@ static std::string nameIndex(const uint32_t *index) {
 }
 
 void Launch::find(const char *kind, Site site, const char *format, ...) {
-  if (!seen.insert({kind, site}).second)
+  // A fault in a loop is found many times: the addresses tell it apart from
+  // others without a copy of the texts.
+  if (!seenAddresses.insert({kind, site}).second ||
+      !seen.insert({kind, site}).second)
     return;
+  over |= endsAtFinding;
   va_list list, again;
   va_start(list, format);
   va_copy(again, list);

@@ -35,7 +35,7 @@ Launch::Launch(const ModuleTable &module, const KernelEntry &kernel,
       dynamicBytes(dynamicBytes), arguments(arguments), seed(seed),
       randomState(seed * 0x9E3779B97F4A7C15ull + 1), report(report),
       reportContext(reportContext), stacks(&getStacks()),
-      accessLimit(getAccessLimit()) {
+      accessLimit(getAccessLimit()), endsAtFinding(getEndsAtFinding()) {
   size_t bytes = kernel.dynamicOffset + dynamicBytes;
   size_t rounded = (bytes / dynamicAlignment + 1) * dynamicAlignment;
   arena =

@@ -43,11 +43,11 @@ void Launch::meet(const char *operation, uint32_t mask, uint64_t *in,
     return meeting.operation == operation && meeting.mask == mask;
   });
   if (found == list.end()) {
-    Meeting fresh;
+    Meeting &fresh = list.emplace_back();
     fresh.operation = operation;
     fresh.mask = mask;
-    found = list.insert(list.end(), fresh);
-  } else if (aligned) {
+    found = std::prev(list.end());
+  } else if (aligned && found->present != 0) {
     uint32_t other = warp() * warpSize + std::countr_zero(found->present);
     if (threads[other].waitsAt != site)
       find("divergent warp operation", site,
@@ -68,7 +68,7 @@ void Launch::meet(const char *operation, uint32_t mask, uint64_t *in,
     evaluate(*this, *found, std::countr_zero(lanes), site);
   for (uint32_t lanes = found->present & ~bit; lanes; lanes &= lanes - 1)
     threads[warp() * warpSize + std::countr_zero(lanes)].state = Thread::Ready;
-  list.erase(found);
+  found->present = 0;
 }
 
 /// The sum of what `members` know and did themselves.
