@@ -1,6 +1,6 @@
-# How the compiler's libraries and tools are built: against Debian's MLIR, with one
-# precompiled header that every library reuses (a pass file then compiles in one or
-# two seconds instead of fifteen).
+# How the compiler's libraries and tools are built: against Debian's shared
+# libMLIR, with one precompiled header that every library reuses (a pass file
+# then compiles in one or two seconds instead of fifteen).
 
 find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 
@@ -10,19 +10,6 @@ include(AddLLVM)
 include(AddMLIR)
 
 set(TP_LIT "${LLVM_TOOLS_BINARY_DIR}/lit")
-
-# The archives of MLIR and LLVM. A program of theirs starts in 5 ms; one of the shared
-# libraries in 21, of which most is for relocating them, and then calls across them.
-option(TP_STATIC_LLVM "Link tools with the archives of MLIR and LLVM" ON)
-set(TP_LLVM_ARCHIVES "")
-if(TP_STATIC_LLVM)
-  file(GLOB TP_LLVM_ARCHIVES "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
-  list(FILTER TP_LLVM_ARCHIVES EXCLUDE REGEX "/libMLIRCAPI")
-  if(NOT TP_LLVM_ARCHIVES MATCHES "/libMLIRIR\\.a" OR NOT TP_LLVM_ARCHIVES MATCHES "/libLLVMCore\\.a")
-    message(STATUS "no archives of MLIR and LLVM in ${LLVM_LIBRARY_DIR}: tools take the shared libraries")
-    set(TP_LLVM_ARCHIVES "")
-  endif()
-endif()
 
 add_library(tp-compiler-options INTERFACE)
 target_include_directories(tp-compiler-options INTERFACE
@@ -54,7 +41,7 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
 endif()
 
 # tp_add_library(NAME source... [LINK libs...] [DEPENDS targets...])
-# A static library of the compiler. MLIR comes with the program that links it. What
+# A static library of the compiler. MLIR comes through the shared libMLIR. What
 # it links must be declared before it, so that the graph has no cycle; a test
 # (scripts/check-libraries) compares the graph with what its files include.
 function(tp_add_library name)
@@ -80,20 +67,11 @@ function(tp_add_library name)
   endif()
 endfunction()
 
-# tp_add_tool(NAME source... [SHARED] [LINK libs...]): a program of the compiler;
-# SHARED: one that is not started often enough for its size.
+# tp_add_tool(NAME source... [LINK libs...]): a program of the compiler.
 function(tp_add_tool name)
-  cmake_parse_arguments(ARG "SHARED" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE tp-compiler-options ${ARG_LINK})
-  if(TP_LLVM_ARCHIVES AND NOT ARG_SHARED)
-    target_link_libraries(${name} PRIVATE
-      -Wl,--start-group ${TP_LLVM_ARCHIVES} -Wl,--end-group z zstd ${CMAKE_DL_LIBS})
-    # What is used of the archives, at the place that it is linked for.
-    target_link_options(${name} PRIVATE -no-pie LINKER:--gc-sections)
-  else()
-    target_link_libraries(${name} PRIVATE MLIR LLVM)
-  endif()
+  target_link_libraries(${name} PRIVATE tp-compiler-options ${ARG_LINK} MLIR LLVM)
   # As the precompiled header was made; CMake says -fPIE for programs.
   target_compile_options(${name} PRIVATE -fPIC)
   target_precompile_headers(${name} REUSE_FROM tp-pch)
