@@ -309,10 +309,10 @@ struct LayerBuilder {
 
   Value feedForward(Value x) const {
     if (!c.experts || kind.isDense)
-      return m.dropout(
-          m.placeOf(at(layout.feedForward)),
-          dense(x, c.intermediateSize, {layout.gate, layout.up, layout.down}),
-          c.dropout.residual);
+      return m.dropout(m.placeOf(at(layout.feedForward)),
+                       dense(x, kind.width ? kind.width : c.intermediateSize,
+                             {layout.gate, layout.up, layout.down}),
+                       c.dropout.residual);
     Value y = buildExperts(m, layout.layer, x, x);
     if (!c.experts->sharedWidth)
       return y;
@@ -383,7 +383,7 @@ struct LayerBuilder {
 
   Value build(Value x) const {
     if (!kind.mixes)
-      return addFed(x);
+      return kind.feeds ? addFed(x) : x;
     std::string place = m.placeOf(layout.layer);
     Value normed = kind.skipsNorm ? x : norm(layout.attentionNorm, x);
     Value mixed = !kind.convolves ? attend(normed)

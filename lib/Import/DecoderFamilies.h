@@ -68,6 +68,8 @@ Family getGPTJ();
 Family getGPTNeo();
 Family getNemotron();
 
+/// NemotronNas.cpp.
+Family getNemotronNas();
 /// Gemma4.cpp.
 Family getGemma4Text();
 

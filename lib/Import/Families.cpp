@@ -667,6 +667,7 @@ ArrayRef<Family> getFamilies() {
                                  getAlbert(),
                                  getHunyuanMoe(),
                                  getNemotronH(),
+                                 getNemotronNas(),
                                  getQwen3Next(),
                                  getQwen35Text(),
                                  getQwen35MoeText()};

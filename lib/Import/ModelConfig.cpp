@@ -293,6 +293,7 @@ SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
     kind.convolves = !convolves.empty() && convolves[i];
     kind.mixes = lacksMixer.empty() || !lacksMixer[i];
     kind.feeds = lacksFeedForward.empty() || !lacksFeedForward[i];
+    kind.width = widths.empty() ? 0 : widths[i];
     kind.rotates = kind.mixes && !kind.convolves &&
                    (skipsRotation.empty() || !skipsRotation[i]);
     kind.isLocal = slides[i] && localRope;

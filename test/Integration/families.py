@@ -17,6 +17,8 @@ def heads(folder):
     queries = next(config[key] for key in ("num_attention_heads", "n_heads", "n_head", "num_heads")
                    if key in config)
     keys = config.get("num_key_value_heads") or queries
+    if config["model_type"] == "nemotron-nas":
+        keys = queries // config["block_configs"][0]["attention"]["n_heads_in_group"]
     if config["model_type"] == "falcon":
         keys = (config["num_kv_heads"] if config["new_decoder_architecture"] else
                 1 if config["multi_query"] else queries)

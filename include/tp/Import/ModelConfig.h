@@ -104,6 +104,7 @@ struct LayerKind {
   /// It has attention, or what stands in its place; it has a feed-forward, or
   /// experts.
   bool mixes = true, feeds = true;
+  int64_t width = 0;    ///< Of its feed-forward; 0: the model's.
   int quantization = 0; ///< Layers with one number are quantised alike.
   bool operator==(const LayerKind &) const = default;
 };
@@ -283,6 +284,8 @@ struct ModelConfig {
   /// The layers that have a feed-forward alone, and those that have none, where
   /// some do.
   llvm::SmallVector<bool> lacksMixer, lacksFeedForward;
+  /// The widths of the layers' feed-forwards, where they differ.
+  llvm::SmallVector<int64_t> widths;
   /// Returns how many of the first `layers` have attention.
   int64_t countAttention(int64_t layers) const;
 
