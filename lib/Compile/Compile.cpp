@@ -348,7 +348,8 @@ LogicalResult Compilation::run() {
                                 << ": " << error.message();
   for (auto [number, stage] : llvm::enumerate(getStages())) {
     OwningOpRef<ModuleOp> before;
-    if (ledger && stage == Stage::Schedule && stageOptions.getProfile())
+    if (ledger && stage == Stage::Schedule && stageOptions.getProfile() &&
+        !stageOptions.overlap.isOff())
       before = module->clone();
     if (!isBefore(stage) && failed(runStage(stage, std::to_string(number))))
       return failure();

@@ -127,7 +127,8 @@ double Clock::start(double seconds) {
 }
 
 double Clock::wait(double time) {
-  double waited = std::max(0.0, time - now);
+  // Whoever waits for what never comes waits for ever, each time.
+  double waited = std::isinf(time) ? time : std::max(0.0, time - now);
   now += waited;
   return waited;
 }

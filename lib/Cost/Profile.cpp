@@ -197,15 +197,19 @@ static bool readRows(const json::Value &value, Profile &profile,
     if (!checkKeys(entry, {"rows", "efficiency"}, where))
       return false;
     const json::Object &object = *entry.getAsObject();
-    double rows = 0, share = 0;
-    if (!readMember(object, "rows", rows, where, readPositive) ||
-        !readMember(object, "efficiency", share, where, readShare))
+    std::optional<int64_t> rows = object.getInteger("rows");
+    if (!rows || *rows < 1) {
+      where.field("rows").report("expected a positive integer");
       return false;
-    if (!profile.rows.empty() && profile.rows.back().first >= int64_t(rows)) {
+    }
+    double share = 0;
+    if (!readMember(object, "efficiency", share, where, readShare))
+      return false;
+    if (!profile.rows.empty() && profile.rows.back().first >= *rows) {
       where.field("rows").report("expected rows in increasing order");
       return false;
     }
-    profile.rows.emplace_back(int64_t(rows), share);
+    profile.rows.emplace_back(*rows, share);
   }
   return true;
 }

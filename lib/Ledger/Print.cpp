@@ -108,28 +108,28 @@ static void printMemory(const MemoryPlan &plan, llvm::json::OStream &json) {
   });
 }
 
-/// "times of @main on H100: 12.3 ms, of it arithmetic 9 ms, ...".
+/// "time of @main on H100: 12.3 ms: arithmetic 9 ms, ...".
 static void printSeconds(const FunctionTotals &function,
                          llvm::StringRef profile, llvm::raw_ostream &stream) {
   const RunSeconds &run = *function.seconds;
   auto text = [](double seconds) { return tprt::formatSeconds(seconds); };
   stream << formatv("time of @{0} on {1}, by its figures: {2}", function.name,
                     profile, text(run.total));
-  const char *separator = ", of it ";
+  const char *separator = ": ";
   for (auto [what, seconds] :
        {std::pair<const char *, double>{"arithmetic", run.arithmetic},
         {"memory", run.memory},
-        {"starts", run.starts}})
+        {"starts", run.starts},
+        {"slower kernels beside collectives", run.slowed}})
     if (seconds > 0) {
       stream << separator << what << " " << text(seconds);
       separator = ", ";
     }
   if (run.communication > 0)
-    stream << formatv("{0}communication {1}, of which {2} are exposed",
-                      separator, text(run.communication), text(run.exposed));
+    stream << formatv("{0}exposed communication {1} of {2}", separator,
+                      text(run.exposed), text(run.communication));
   if (function.unsplit)
-    stream << formatv("; with all rows in one part {0}, of which {1} are "
-                      "exposed",
+    stream << formatv("; with all rows in one part {0}, exposed {1}",
                       text(function.unsplit->total),
                       text(function.unsplit->exposed));
   stream << "\n";
@@ -147,9 +147,10 @@ static void printNumber(llvm::StringRef key, double number,
 static void printSeconds(const RunSeconds &run, llvm::StringRef key,
                          llvm::json::OStream &json) {
   json.attributeObject(key, [&] {
-    json.attribute("arithmetic", run.arithmetic);
-    json.attribute("memory", run.memory);
-    json.attribute("starts", run.starts);
+    printNumber("arithmetic", run.arithmetic, json);
+    printNumber("memory", run.memory, json);
+    printNumber("starts", run.starts, json);
+    printNumber("slowed", run.slowed, json);
     printNumber("communication", run.communication, json);
     printNumber("exposed", run.exposed, json);
     printNumber("total", run.total, json);
@@ -170,9 +171,9 @@ static void printWork(llvm::ArrayRef<KernelWork> lines,
         json.attribute("rows", line.rows);
         if (line.seconds)
           json.attributeObject("seconds", [&] {
-            json.attribute("arithmetic", line.seconds->arithmetic);
-            json.attribute("memory", line.seconds->memory);
-            json.attribute("start", line.seconds->start);
+            printNumber("arithmetic", line.seconds->arithmetic, json);
+            printNumber("memory", line.seconds->memory, json);
+            printNumber("start", line.seconds->start, json);
           });
       });
   });
@@ -197,7 +198,7 @@ static void printOverlap(const CallOverlap &overlap,
 }
 
 static void printSeconds(const CallSeconds &call, llvm::raw_ostream &stream) {
-  stream << formatv("       time: {0}, of which {1} are exposed\n",
+  stream << formatv("       time: {0}, exposed: {1}\n",
                     tprt::formatSeconds(call.total),
                     tprt::formatSeconds(call.exposed));
 }

@@ -59,9 +59,13 @@ private:
   ProfileHandle profile;
   BuildPasses buildRest;
 
-  /// Schedules a copy of the module with the functions of `names` in parts.
-  FailureOr<Trials> schedule(ArrayRef<std::string> names,
-                             std::optional<RowSplit> split);
+  /// Schedules and times a copy of a module.
+  FailureOr<Trials> schedule(OwningOpRef<ModuleOp> copy);
+  /// The same of a copy of the functions of `names` alone, with their rows in
+  /// parts: those of which no rows can be are not among the trials. No errors
+  /// are told, as nobody asked for this program.
+  FailureOr<Trials> scheduleSplit(ArrayRef<std::string> names,
+                                  const RowSplit &split);
 };
 
 } // namespace
@@ -74,12 +78,24 @@ static int64_t getBytes(func::FuncOp function, int64_t held) {
   return bytes;
 }
 
-FailureOr<Trials> ChooseRowsPass::schedule(ArrayRef<std::string> names,
-                                           std::optional<RowSplit> split) {
+FailureOr<Trials> ChooseRowsPass::scheduleSplit(ArrayRef<std::string> names,
+                                                const RowSplit &split) {
+  ScopedDiagnosticHandler quiet(&getContext(),
+                                [](Diagnostic &) { return success(); });
   OwningOpRef<ModuleOp> copy = getOperation().clone();
-  if (split)
-    for (const std::string &name : names)
-      splitRows(copy->lookupSymbol<func::FuncOp>(name), *split);
+  for (auto function :
+       llvm::make_early_inc_range(copy->getOps<func::FuncOp>())) {
+    bool isTried = llvm::is_contained(names, function.getSymName()) &&
+                   splitRows(function, split) > 0;
+    if (!isTried && SymbolTable::symbolKnownUseEmpty(function, *copy))
+      function.erase();
+  }
+  if (copy->getOps<func::FuncOp>().empty())
+    return Trials();
+  return schedule(std::move(copy));
+}
+
+FailureOr<Trials> ChooseRowsPass::schedule(OwningOpRef<ModuleOp> copy) {
   PassManager manager(&getContext());
   buildRest(manager);
   if (failed(manager.run(*copy)))
@@ -95,20 +111,23 @@ FailureOr<Trials> ChooseRowsPass::schedule(ArrayRef<std::string> names,
   return trials;
 }
 
-/// Notes of a function's collectives why they are in one part.
+/// Notes of those of a function's collectives that have no reason of their own
+/// why they are in one part.
 static void noteLoss(func::FuncOp function, const Trial &whole,
-                     const Trial &least, unsigned chunks) {
+                     const Trial &best, unsigned chunks) {
+  bool fits = double(best.bytes) <= (1 + mostGrowth) * double(whole.bytes);
+  std::string parts = "in " + std::to_string(chunks) + " parts ";
   std::string reason =
-      least.bytes > (1 + mostGrowth) * double(whole.bytes)
-          ? "in " + std::to_string(chunks) + " parts the function needs " +
-                tprt::formatBytes(double(least.bytes)) +
-                " of memory rather than " +
-                tprt::formatBytes(double(whole.bytes))
-          : "in " + std::to_string(chunks) + " parts the function would take " +
-                tprt::formatSeconds(least.seconds.total) + ", and takes " +
-                tprt::formatSeconds(whole.seconds.total);
+      fits ? parts + "the function would take " +
+                 tprt::formatSeconds(best.seconds.total) + ", and takes " +
+                 tprt::formatSeconds(whole.seconds.total)
+           : parts + "a rank would need " +
+                 tprt::formatBytes(double(best.bytes)) + ", and needs " +
+                 tprt::formatBytes(double(whole.bytes));
   function.walk([&](CollectiveOpInterface op) {
-    op->setAttr(wholeAttrName, StringAttr::get(function.getContext(), reason));
+    if (!op->hasAttr(wholeAttrName))
+      op->setAttr(wholeAttrName,
+                  StringAttr::get(function.getContext(), reason));
   });
 }
 
@@ -118,7 +137,7 @@ void ChooseRowsPass::runOnOperation() {
   if (!mesh)
     return;
   CostModel model(*profile, mesh.getMesh().toMesh());
-  FailureOr<Trials> whole = schedule({}, std::nullopt);
+  FailureOr<Trials> whole = schedule(module.clone());
   if (failed(whole))
     return signalPassFailure();
   // Where a rank hardly waits there is nothing to gain.
@@ -127,37 +146,44 @@ void ChooseRowsPass::runOnOperation() {
     if (module.lookupSymbol<func::FuncOp>(name) &&
         trial.seconds.exposed > leastGain * trial.seconds.total)
       names.push_back(name);
-  if (names.empty())
-    return;
+  auto growsTooMuch = [&](const std::string &name, const Trial &trial) {
+    return double(trial.bytes) >
+           (1 + mostGrowth) * double(whole->at(name).bytes);
+  };
   std::map<std::string, std::pair<unsigned, Trial>> best;
   for (auto [number, choice] : llvm::enumerate(choices)) {
-    RowSplit split{choice.first, &model, choice.second};
-    FailureOr<Trials> trials = schedule(names, split);
+    FailureOr<Trials> trials =
+        scheduleSplit(names, {choice.first, &model, choice.second});
     if (failed(trials))
-      return signalPassFailure();
-    for (const std::string &name : names) {
-      const Trial &trial = trials->at(name);
-      bool isFirst = !best.contains(name);
-      auto fits = [&](const Trial &one) {
-        return one.bytes <= (1 + mostGrowth) * double(whole->at(name).bytes);
+      continue;
+    for (const auto &[name, trial] : *trials) {
+      if (!llvm::is_contained(names, name))
+        continue;
+      auto [entry, isFirst] = best.try_emplace(name, number, trial);
+      auto rank = [&](const Trial &one) {
+        return std::pair(growsTooMuch(name, one), one.seconds.total);
       };
-      if (isFirst || std::pair(!fits(trial), trial.seconds.total) <
-                         std::pair(!fits(best[name].second),
-                                   best[name].second.seconds.total))
-        best[name] = {number, trial};
+      if (!isFirst && rank(trial) < rank(entry->second.second))
+        entry->second = {number, trial};
     }
   }
   for (const std::string &name : names) {
     auto function = module.lookupSymbol<func::FuncOp>(name);
-    auto [number, trial] = best.at(name);
+    auto found = best.find(name);
+    if (found == best.end()) {
+      noteWholeRows(function, choices[0].first);
+      continue;
+    }
+    auto [number, trial] = found->second;
     const Trial &one = whole->at(name);
-    bool pays = trial.seconds.total < (1 - leastGain) * one.seconds.total &&
-                trial.bytes <= (1 + mostGrowth) * double(one.bytes);
-    if (pays)
-      splitRows(function,
-                {choices[number].first, &model, choices[number].second});
-    else
-      noteLoss(function, one, trial, choices[number].first);
+    RowSplit split{choices[number].first, &model, choices[number].second};
+    if (trial.seconds.total < (1 - leastGain) * one.seconds.total &&
+        !growsTooMuch(name, trial)) {
+      splitRows(function, split);
+    } else {
+      noteWholeRows(function, split.chunks);
+      noteLoss(function, one, trial, split.chunks);
+    }
   }
 }
 

@@ -194,8 +194,9 @@ static LogicalResult addOverlaps(func::FuncOp function,
 
 /// Whether all that the function takes and gives has a size; lower refuses what
 /// has none.
-static bool hasSizes(func::FuncOp function) {
-  return llvm::all_of(llvm::concat<const Type>(function.getArgumentTypes(),
+bool tp::hasSizes(FunctionOpInterface function) {
+  return !function.isExternal() &&
+         llvm::all_of(llvm::concat<const Type>(function.getArgumentTypes(),
                                                function.getResultTypes()),
                       [](Type type) {
                         auto tensor = dyn_cast<RankedTensorType>(type);

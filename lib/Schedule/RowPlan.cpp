@@ -106,9 +106,10 @@ private:
     RowTimes whole = getRowTimes(block, before, costs);
     RowTimes cut = getRowTimes(block, after, costs);
     double site = 0;
-    for (const auto &[added, parts] : trial.ops)
-      if (!accepted.ops.contains(added)) {
-        PartCost cost = costs.get(added, &parts, 1);
+    for (Operation &added : block)
+      if (auto found = trial.ops.find(&added);
+          found != trial.ops.end() && !accepted.ops.contains(&added)) {
+        PartCost cost = costs.get(&added, &found->second, 1);
         site += cost.work + cost.link;
       }
     if (whole.total - cut.total > leastGain * site)

@@ -33,6 +33,10 @@ static void noteReasons(const RowPlan &plan) {
     noteReasons(*inner);
 }
 
+void tp::noteWholeRows(func::FuncOp function, unsigned chunks) {
+  noteReasons(*planRows(function.getBody().front(), chunks));
+}
+
 unsigned tp::splitRows(func::FuncOp function, const RowSplit &split) {
   Block &block = function.getBody().front();
   std::shared_ptr<RowPlan> plan =

@@ -106,7 +106,10 @@ static LogicalResult runFunction(func::FuncOp function, const CostModel &model,
   FailureOr<double> total = run.run(function.getBody().front());
   if (failed(total))
     return failure();
-  run.seconds.total = *total;
+  RunSeconds &seconds = run.seconds;
+  seconds.total = *total;
+  seconds.slowed = std::max(0.0, *total - seconds.arithmetic - seconds.memory -
+                                     seconds.starts - seconds.exposed);
   return success();
 }
 
@@ -120,7 +123,7 @@ tp::getRunSeconds(ModuleOp module, const Profile &profile) {
   CostModel model = getModel(module, profile);
   std::map<std::string, RunSeconds> times;
   for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isExternal() || function->hasAttr(kernelAttrName))
+    if (function->hasAttr(kernelAttrName) || !hasSizes(function))
       continue;
     Run run(model);
     if (failed(runFunction(function, model, run)))

@@ -110,7 +110,9 @@ def test_worked_example(capsys):
         65 * 28 * MIB / (450e9 * link.efficiency), rel=1e-6)
     # A rank waits for no more of it than there is.
     assert 0 < one["exposed"] <= one["seconds"]
-    assert row["times"]["run"]["communication"] == pytest.approx(one["exposed"])
+    seconds = told.function("main")["seconds"]
+    assert row["times"]["run"]["seconds"] == pytest.approx(seconds["total"])
+    assert row["times"]["run"]["communication"] == pytest.approx(one["exposed"] + seconds["slowed"])
 
 
 def test_cache(capsys):
@@ -597,7 +599,7 @@ def test_bad_command_line(capsys, words, text):
      'matrix, measured, memory, name, price, ranks_per_node, reserved, rows, shared, target, vector, '
      'got "vektor"'),
     ({"rows": [{"rows": 4, "efficiency": 0.5}, {"rows": 4, "efficiency": 1}]},
-     "rows[1].rows: expected a number above 4"),
+     "rows[1].rows: expected an integer above 4"),
     ({"beside": {"value": 2, "source": "x"}}, "beside.value: expected a number above 0"),
     ({"efficiency": {"matrix": 2, "attention": 1, "vector": 1, "bandwidth": 1}},
      "efficiency.matrix: expected a number above 0 and at most 1, got 2"),

@@ -59,9 +59,9 @@ struct CommandLine {
   cl::opt<std::string> overlap{
       "overlap",
       cl::desc("What runs beside collectives: auto (the default: what does not "
-               "need them, where that is enough to pay), off, or rows=C, which "
-               "also computes rows in C parts so that one part's collective "
-               "runs beside the products of others"),
+               "need them, and rows in parts where that pays by --link), off, "
+               "or rows=C, which computes rows in C parts so that one part's "
+               "collective runs beside the products of others"),
       cl::value_desc("WHAT"), cl::init("auto"), cl::cat(category)};
   cl::opt<std::string> link{
       "link",

@@ -33,7 +33,10 @@ struct CallSeconds {
   /// Ranks of a group, and the nodes that it lies on, at most.
   int64_t ranks = 1, nodes = 1;
 
-  double getHidden() const { return std::max(0.0, total - exposed); }
+  /// No less than what rounding leaves of a difference.
+  double getHidden() const {
+    return total - exposed > 1e-9 * total ? total - exposed : 0;
+  }
 };
 
 /// Describes the work that a scheduled program does beside a call.
@@ -126,7 +129,8 @@ struct RunSeconds {
   double arithmetic = 0, memory = 0, starts = 0;
   /// Of collectives, and the part for which the rank waits.
   double communication = 0, exposed = 0;
-  /// The whole run: kernels beside collectives may be slower than alone.
+  /// By which kernels beside collectives take longer than alone.
+  double slowed = 0;
   double total = 0;
 };
 

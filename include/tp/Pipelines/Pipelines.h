@@ -73,7 +73,9 @@ struct StageOptions {
 void buildStage(mlir::OpPassManager &manager, Stage stage,
                 const StageOptions &options);
 
-/// Adds the passes of schedule up to rows in `chunks` parts.
+/// Adds the passes that compute rows in `chunks` parts, of products as schedule
+/// finds them; collectives are not joined and weights not stored as schedule
+/// does before.
 void buildSplitRows(mlir::OpPassManager &manager, unsigned chunks);
 
 /// Adds what verifies that a module is as `stage` leaves it, if anything does:

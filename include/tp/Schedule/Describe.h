@@ -27,6 +27,10 @@ int64_t getStateBytes(mlir::ModuleOp module);
 /// Bytes of a function's arguments and results that are no states.
 int64_t getValueBytes(mlir::FunctionOpInterface function);
 
+/// Whether `function` has a body, and all that it takes and gives has a size in
+/// bytes; lower refuses what has none.
+bool hasSizes(mlir::FunctionOpInterface function);
+
 /// Add to a program's report the memory and the kernels of each of its
 /// functions, of which `scheduled` is what schedule has made for `target` with
 /// this choice of overlap, and of each collective what runs beside it; and the

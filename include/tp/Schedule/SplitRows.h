@@ -30,6 +30,10 @@ struct RowSplit {
 /// stays whole the reason. Returns how many collectives are in parts.
 unsigned splitRows(mlir::func::FuncOp function, const RowSplit &split);
 
+/// Notes of each collective of `function` that cannot be in parts the reason,
+/// and changes nothing else.
+void noteWholeRows(mlir::func::FuncOp function, unsigned chunks);
+
 } // namespace tp
 
 #endif // TP_SCHEDULE_SPLITROWS_H

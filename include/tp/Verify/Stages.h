@@ -16,7 +16,7 @@
 namespace tp {
 
 /// The stages that can be compared, in order: propagate, partition,
-/// collectives, rows (of schedule: rows in parts), lower.
+/// collectives, lower, and rows, which is collectives with rows in parts.
 llvm::ArrayRef<llvm::StringRef> getVerifiableStages();
 
 /// The stages import, which is compared, and differentiate, which adds

@@ -65,9 +65,10 @@ def _collectives(candidate, workload, profile):
         for line in candidate.collectives(name):
             link = profile.links[1 if line["nodes"] > 1 and len(profile.links) > 1 else 0].name
             entry = found.setdefault((line["kind"], line["axis"], link), {
-                "kind": line["kind"], "axis": line["axis"], "link": link, "count": 0, "bytes": 0,
+                "kind": line["kind"], "axis": line["axis"], "link": link, "nodes": 1, "count": 0, "bytes": 0,
                 "traffic": 0, "seconds": 0.0, "exposed": 0.0})
             count = runs * line["count"]
+            entry["nodes"] = max(entry["nodes"], line["nodes"])
             entry["count"] += count
             entry["bytes"] += count * line["bytes"]
             entry["traffic"] += count * line["traffic"]

@@ -175,8 +175,8 @@ class _Reader:
         for i, entry in enumerate(value):
             self.keys(f"rows[{i}]", entry, ("rows", "efficiency"))
             self.number(f"rows[{i}].efficiency", entry["efficiency"], most=1)
-            if self.number(f"rows[{i}].rows", entry["rows"]) <= least:
-                self.fail(f"rows[{i}].rows", f"a number above {least}", entry["rows"])
+            if type(entry["rows"]) is not int or entry["rows"] <= least:
+                self.fail(f"rows[{i}].rows", f"an integer above {least}", entry["rows"])
             least = entry["rows"]
 
     def profile(self, data):

@@ -146,10 +146,9 @@ def _doublings(rows):
                 yield row, other
 
 
-def _leaves(row, profile):
+def _leaves(row):
     """Whether groups of tensor parallelism lie on several nodes."""
-    return any("tp" in one["axis"] and one["link"] != profile.links[0].name
-               for one in row["collectives"])
+    return any("tp" in one["axis"] and one["nodes"] > 1 for one in row["collectives"])
 
 
 def _instead(workload, rate):
@@ -172,7 +171,7 @@ def _stops(rows, workload, profile, rate):
             continue
         gain = _figures.latency(row) / _figures.latency(other)
         part = _figures.tensor_part(other)
-        leaves = _leaves(other, profile) and not _leaves(row, profile)
+        leaves = _leaves(other) and not _leaves(row)
         if gain >= _WORTH and part <= _MOST_COMMUNICATION and not leaves:
             continue
         told.add(row["plan"])

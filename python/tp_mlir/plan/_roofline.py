@@ -16,7 +16,8 @@ _PAGED = "nn.paged_attention"
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds by what takes them; of communication, those for which a rank waits."""
+    """Seconds by what takes them; of communication, those for which a rank waits
+    and those by which kernels beside it take longer."""
     arithmetic: float = 0.0
     memory: float = 0.0
     starts: float = 0.0
@@ -69,9 +70,9 @@ def _kernels(function, profile, cache):
 def run(candidate, name, profile, cache=Cache()):
     """The Time of one run of a function."""
     function = candidate.function(name)
-    exposed = function["seconds"]["exposed"]
+    exposed, slowed = function["seconds"]["exposed"], function["seconds"]["slowed"]
     return _kernels(function, profile, cache) + Time(
-        communication=math.inf if exposed is None else exposed)
+        communication=math.inf if exposed is None else exposed + slowed)
 
 
 def _steps(candidate):

@@ -3,7 +3,7 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Each candidate is compiled up to its schedule, which needs no weights and takes a fraction of a
+Each candidate is compiled up to its schedule, which needs no weights and takes about a
 second; nothing here knows the shapes of a model.
 """
 
