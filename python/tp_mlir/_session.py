@@ -115,6 +115,7 @@ def _runtime():
         "read_states": (ctypes.c_int32, session, tensor, size),
         "reset_states": (ctypes.c_int32, session),
         "stats": (text, session),
+        "not_finite_weights": (text, session),
     })
 
 
@@ -294,6 +295,12 @@ class Session:
         stats = self._calls["stats"](self._handle)
         self._check(0 if stats is not None else 1)
         return json.loads(stats or b"{}")
+
+    def not_finite_weights(self):
+        """The first weights that hold NaN or infinity, with the file and how many of their values,
+        in words; empty if none does. The first call reads the checkpoint again."""
+        self._expect_open()
+        return (self._calls["not_finite_weights"](self._handle) or b"").decode()
 
     def close(self):
         """End the ranks and free the weights; may be called again."""

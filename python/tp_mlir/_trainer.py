@@ -209,7 +209,8 @@ class Trainer:
 
         Raises:
             NotFiniteError: more than `max_skips` steps in a row were skipped, this one the last
-                of them; the weights are those of the last step that was not.
+                of them; the weights are those of the last step that was not. Or the first step
+                was skipped, and weights that hold NaN or infinity, which are named, are the cause.
         """
         made = self.session.run(self._given(), entry="update")
         self._pending = 0
@@ -224,12 +225,19 @@ class Trainer:
     def _skip(self, step):
         """The program has left everything as it was (docs/Training.md)."""
         self.skipped, self._in_a_row = self.skipped + 1, self._in_a_row + 1
-        if self._in_a_row > self.max_skips:
-            raise NotFiniteError("libtprt", 1, f"step {self.steps + 1}: the loss is {step.loss}, "
-                                 f"the gradient's norm {step.grad_norm}: expected finite numbers; "
-                                 f"{self._in_a_row} steps in a row were skipped, and at most "
-                                 f"{self.max_skips} may be (max_skips)")
-        return step
+        # More of the data cannot mend the weights that the run began with.
+        is_first = self.skipped == 1 and self.steps == 0
+        too_many = self._in_a_row > self.max_skips
+        cause = self.session.not_finite_weights() if is_first or too_many else ""
+        if not cause and not too_many:
+            return step
+        reasons = [cause] if cause else []
+        if too_many:
+            reasons.append(f"{self._in_a_row} steps in a row were skipped, and at most "
+                           f"{self.max_skips} may be (max_skips)")
+        raise NotFiniteError("libtprt", 1, f"step {self.steps + 1}: the loss is {step.loss}, the "
+                             f"gradient's norm {step.grad_norm}: expected finite numbers; "
+                             + "; ".join(reasons))
 
     def step(self, *batches):
         """Accumulate the micro-batches and update. Where one is refused that looks right, such

@@ -91,6 +91,10 @@ int tprt::inspect(int argc, char **argv) {
   CLI::App app{"Says what is in a program that tp-compile made.", "tp-inspect"};
   app.add_option("artifact", path, "the program (.tpa)")->required();
   app.add_flag("--json", asJson, "everything, as one object");
+  app.failure_message([](const CLI::App *, const CLI::Error &error) {
+    return std::string("tp-inspect: error: ") + error.what() +
+           "\nRun with --help for more information.\n";
+  });
   app.set_version_flag("--version", versionText("tp-inspect"));
   // A pipe that nobody reads is an error of the write.
   std::signal(SIGPIPE, SIG_IGN);

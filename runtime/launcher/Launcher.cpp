@@ -12,6 +12,7 @@
 #include "Launcher.h"
 
 #include "../session/Session.h"
+#include "../tensors/CheckpointFiles.h"
 #include "../training/Trainer.h"
 #include "Generate.h"
 #include "Inputs.h"
@@ -256,6 +257,40 @@ Status resultFiles(Options &options, std::vector<std::string> &results) {
   return {};
 }
 
+/// The files that the run reads, as far as they can be told before it.
+std::vector<std::string> filesRead(const Options &options) {
+  std::vector<std::string> files{options.artifact, options.weights,
+                                 options.generate.prompts, options.train.data,
+                                 options.train.evaluation};
+  for (const std::string &input : options.inputs)
+    files.push_back(splitName(input).second);
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(options.weights, ignored))
+    return files;
+  if (auto checkpoint = CheckpointFiles::open(options.weights))
+    for (const auto &[name, tensor] : checkpoint->tensors)
+      if (tensor.path != files.back())
+        files.push_back(tensor.path);
+  return files;
+}
+
+/// An error if a result would replace a file that the run reads.
+Status checkNotRead(const Options &options,
+                    const std::vector<std::string> &results) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  for (const std::string &path : results) {
+    if (path.empty() || !fs::is_regular_file(path, ignored))
+      continue;
+    for (const std::string &other : filesRead(options))
+      if (fs::is_regular_file(other, ignored) &&
+          fs::equivalent(path, other, ignored))
+        return userError("output '", path, "' is '", other,
+                         "', which the run reads; give it another name");
+  }
+  return {};
+}
+
 /// Does what the command line asks for; `code` is the exit code. Errors that
 /// ranks in other processes have printed are not returned again.
 Status execute(Options &options, char **argv, int &code) {
@@ -308,6 +343,7 @@ Status execute(Options &options, char **argv, int &code) {
     if (options.trains())
       TPRT_TRY(training::check(*session, options.train, source));
     results.push_back(options.timeline);
+    TPRT_TRY(checkNotRead(options, results));
     for (const std::string &path : results)
       TPRT_TRY(checkWritable(path));
   }
@@ -359,6 +395,14 @@ const CLI::Validator kWhole(
                      : detail::join("expected a whole number, at most ",
                                     std::numeric_limits<Integer>::max(),
                                     ", got '", text, "'");
+    },
+    "");
+const CLI::Validator kNumber(
+    [](std::string &text) -> std::string {
+      double x = 0;
+      return CLI::detail::lexical_cast(text, x)
+                 ? ""
+                 : "expected a number, got '" + text + "'";
     },
     "");
 const CLI::Validator kNotEmpty(
@@ -568,6 +612,8 @@ void refuseMistakes(CLI::App &app) {
     // CLI11 takes the largest number for one that is larger.
     if (option->get_type_name().starts_with("INT"))
       option->check(kWhole<int64_t>);
+    if (option->get_type_name().starts_with("FLOAT"))
+      option->check(kNumber);
     if (option->get_type_name().starts_with("UINT"))
       option->check(kWhole<uint64_t>);
   }

@@ -315,6 +315,12 @@ const char *tprt_stats(tprt_session *session) {
   return keep(session, [&] { return session->session->stats(); });
 }
 
+const char *tprt_not_finite_weights(tprt_session *session) {
+  return keep(session, [&]() -> Expected<std::string> {
+    return session->session->notFiniteWeights();
+  });
+}
+
 const char *tprt_timeline(tprt_session *session) {
   return keep(session, [&] { return session->session->timeline(); });
 }

@@ -218,6 +218,14 @@ TEST(Run, CommandLine) {
          "input '=random:1': expected a name before '='");
   expect(f.weights() + f.input() + " --output y.npy --output mlp=y.npy", 2,
          "output 'y.npy' is given twice; give each output a file of its own");
+  for (const char *name : {"in.safetensors", "model.safetensors"}) {
+    std::string read = f.directory / name;
+    expect(f.weights() + f.input() + " --output " + read, 1,
+           "output '" + read + "' is '" + read +
+               "', which the run reads; give it another name");
+  }
+  expect(f.weights() + " --timeout x", 2,
+         "--timeout: expected a number above 0, got 'x'");
   // A name with '=' in it is one of a file if it begins like a path.
   expect(
       f.weights() + f.input() + " --output rows=2.npy", 1,

@@ -207,6 +207,9 @@ TEST(Training, RefusedOptions) {
          "--lr: expected a number above 0 and below 1e+30, got 0.0");
   refuse("--lr nan", 2,
          "--lr: expected a number above 0 and below 1e+30, got nan");
+  refuse("--lr x", 2,
+         "--lr: expected a number, got 'x'\nRun with --help for more "
+         "information.");
   refuse("--lr 1 --betas 0.9,1", 2,
          "--betas[1]: expected a number of at least 0 and below 1, got 1.0");
   refuse("--lr 1 --betas 0.9", 2, "--betas: expected two numbers, got 1");

@@ -123,6 +123,24 @@ def test_too_many(opened):
             f"max_skips: expected a whole number of at least 0, got {wrong!r}")
 
 
+def test_weights_that_are_no_numbers(tmp_path):
+    """They are named at the first step, as no later one can be better."""
+    source = STEP.parents[2] / "fixtures/llama-gqa"
+    weights = load_file(source / "model.safetensors")
+    norm = weights["model.norm.weight"].copy()
+    norm[3] = math.nan
+    save_file({**weights, "model.norm.weight": norm}, tmp_path / "model.safetensors")
+    ids = numpy.arange(6, 14, dtype=numpy.int32)[None]
+    program = tp_mlir.compile(source, train="sgd", mesh="tp=2", seq=8)
+    with program.train(tmp_path, lr=1e-3) as trainer:
+        with pytest.raises(tp_mlir.NotFiniteError) as error:
+            trainer.step({"input_ids": ids, "labels": ids})
+    assert str(error.value) == (
+        "step 1: the loss is nan, the gradient's norm nan: expected finite numbers; the weights "
+        f"hold values that are not finite: 'model.norm.weight' of "
+        f"'{tmp_path / 'model.safetensors'}' (1 NaN of 64)")
+
+
 @pytest.mark.parametrize("options", [
     ("--mesh", "dp=2", "--shard-optimizer", "dp", "--dtype", "bf16"),
     ("--mesh", "dp=2,tp=2", "--plan", "megatron-sp")], ids=["zero", "sequence"])

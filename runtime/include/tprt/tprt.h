@@ -122,6 +122,12 @@ TPRT_EXPORT int32_t tprt_describe_result(tprt_session *session, int64_t entry,
 TPRT_EXPORT int32_t tprt_load_weights(tprt_session *session,
                                       const char *weights);
 
+/// Names the loaded weights that hold NaN or infinity, as the cause of results
+/// that are not finite: "the weights hold values that are not finite: 'NAME' of
+/// 'FILE' (2 NaN of 64)". Empty if none does, or they cannot be read again; the
+/// first call reads all of the checkpoint. Valid until the next call.
+TPRT_EXPORT const char *tprt_not_finite_weights(tprt_session *session);
+
 /// Runs a step. Inputs are read where the caller has them, all that have no
 /// default on every rank; sequences may have fewer positions than compiled, all
 /// the same number, and padding on either side. Of the outputs those listed,
