@@ -115,15 +115,14 @@ FailureOr<Trials> ChooseRowsPass::schedule(OwningOpRef<ModuleOp> copy) {
 /// why they are in one part.
 static void noteLoss(func::FuncOp function, const Trial &whole,
                      const Trial &best, unsigned chunks) {
-  bool fits = double(best.bytes) <= (1 + mostGrowth) * double(whole.bytes);
-  std::string parts = "in " + std::to_string(chunks) + " parts ";
-  std::string reason =
-      fits ? parts + "the function would take " +
-                 tprt::formatSeconds(best.seconds.total) + ", and takes " +
-                 tprt::formatSeconds(whole.seconds.total)
-           : parts + "a rank would need " +
-                 tprt::formatBytes(double(best.bytes)) + ", and needs " +
-                 tprt::formatBytes(double(whole.bytes));
+  std::string reason = "in " + std::to_string(chunks) + " parts ";
+  if (double(best.bytes) > (1 + mostGrowth) * double(whole.bytes))
+    reason += "a rank would need " + tprt::formatBytes(double(best.bytes)) +
+              ", and needs " + tprt::formatBytes(double(whole.bytes));
+  else
+    reason += "the function would take " +
+              tprt::formatSeconds(best.seconds.total) + ", and takes " +
+              tprt::formatSeconds(whole.seconds.total);
   function.walk([&](CollectiveOpInterface op) {
     if (!op->hasAttr(wholeAttrName))
       op->setAttr(wholeAttrName,
