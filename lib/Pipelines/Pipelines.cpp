@@ -159,7 +159,8 @@ static void buildProducts(OpPassManager &manager) {
 
 void tp::buildSplitRows(OpPassManager &manager, unsigned chunks) {
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
-  manager.addNestedPass<func::FuncOp>(createSplitRows({chunks}));
+  manager.addNestedPass<func::FuncOp>(
+      createSplitRows({chunks, ProfileHandle(), false}));
 }
 
 static void buildSchedule(OpPassManager &manager, const StageOptions &options) {

@@ -134,7 +134,9 @@ static int64_t getRows(Operation *op) {
 }
 
 KernelWork tp::getLibraryWork(Operation *op) {
-  KernelWork work{op->getName().getStringRef().str(), "", getRunCount(op)};
+  KernelWork work;
+  work.kernel = op->getName().getStringRef().str();
+  work.count = getRunCount(op);
   for (Type type : op->getOperandTypes())
     if (auto tensor = dyn_cast<RankedTensorType>(type)) {
       llvm::raw_string_ostream(work.type) << tensor.getElementType();

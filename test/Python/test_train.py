@@ -81,7 +81,7 @@ def test_train(model, tmp_path, capfd):
     assert log(out)[:12] == lines
     # A run that fails leaves it alone.
     curve = (out / "loss.svg").read_text()
-    assert run(*command(model, out, "--steps", 20, "--resume", "--optimizer", "sgd")) == 1
+    assert run(*command(model, out, "--steps", 20, "--resume", "--optimizer", "sgd")) == 2
     assert len(log(out)) == 14 and (out / "loss.svg").read_text() == curve
     # Without steps it stays what it was, bit for bit.
     again = tmp_path / "again"

@@ -114,7 +114,9 @@ TEST(CostModel, PublishedAllReduces) {
 TEST(CostModel, Kernels) {
   Profile h100 = read("h100");
   CostModel model(h100, Mesh({{"tp", 2}}));
-  KernelWork work{"gemm", "bf16"};
+  KernelWork work;
+  work.kernel = "gemm";
+  work.type = "bf16";
   work.isProduct = true;
   work.rows = 2048;
   work.flops = 2e12;
