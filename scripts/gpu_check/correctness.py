@@ -259,11 +259,14 @@ def lose_once(pack, item, seconds, number, wait):
             process.wait()
         listener.join()
     heard = named[0] - start if named else None
-    good = process.returncode == 3 and heard is not None and heard < 10
+    # A machine with a card has nothing else to do; beside other tests a rank may look late.
+    alone = pack.on_card(item) and "TPRT_CUDA_LIBRARY" not in os.environ
+    limit = 10 if alone else 20
+    good = process.returncode == 3 and heard is not None and heard < limit
     return {"status": "passed" if good else "failed", "code": process.returncode,
             "named_after": round(heard, 2) if named else "never", "seconds": round(took, 2),
             "message": "".join(lines).strip()[-800:],
-            **({} if good else {"why": "expected code 3 and rank 1 named within 10 s"})}
+            **({} if good else {"why": f"expected code 3 and rank 1 named within {limit} s"})}
 
 
 def lost_rank(pack, record, seconds):
