@@ -45,7 +45,7 @@ static constexpr double numParts = 3;
 static double getSpeed(const KernelWork &work, const Profile &profile) {
   bool isAttention = llvm::StringRef(work.kernel).contains("attention");
   auto matrix = profile.matrix.find(work.type);
-  // Of a type without a figure, products are made of ordinary arithmetic.
+  // Products in a type without a figure count as ordinary arithmetic.
   if ((!work.isProduct && !isAttention) || matrix == profile.matrix.end())
     return profile.vector * profile.vectorEfficiency;
   double speed = matrix->second;

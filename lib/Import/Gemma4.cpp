@@ -114,7 +114,7 @@ static void adjust(ObjectReader &reader, ModelConfig &config) {
     config.slides.back() = false;
   readGlobalHeads(reader, config);
   readExperts(reader, config);
-  // Of a text alone, which "vision" is about no part of.
+  // "vision" concerns images alone, so a text is causal with it.
   std::optional<std::string> directions =
       reader.getString("use_bidirectional_attention");
   if (directions && *directions != "vision")
@@ -132,7 +132,7 @@ static void adjust(ObjectReader &reader, ModelConfig &config) {
   reader.require("num_kv_shared_layers", 0,
                  "layers that read the keys and values of others are not "
                  "supported");
-  // Of layers that read the keys and values of others.
+  // Only layers that read the keys and values of others use these keys.
   reader.ignore({"use_double_wide_mlp", "vocab_size_per_layer_input"});
 }
 

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a cut gains depends on all that schedule does after it, so nothing
+// The gain of a cut depends on all that schedule does after it, so nothing
 // predicts it as well as the scheduled program: a copy of the module is
 // scheduled for each choice, and each function takes the choice by which it
 // takes the least time. Schedules are cheap beside the code of kernels.
@@ -139,7 +139,7 @@ void ChooseRowsPass::runOnOperation() {
   FailureOr<Trials> whole = schedule(module.clone());
   if (failed(whole))
     return signalPassFailure();
-  // Where a rank hardly waits there is nothing to gain.
+  // A function that hardly waits has nothing to gain.
   SmallVector<std::string> names;
   for (const auto &[name, trial] : *whole)
     if (module.lookupSymbol<func::FuncOp>(name) &&

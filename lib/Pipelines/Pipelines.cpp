@@ -136,7 +136,7 @@ ProfileHandle StageOptions::getProfile() const {
   return ProfileHandle(std::move(*profile), name);
 }
 
-/// What follows once it is known which rows are computed in parts.
+/// Adds the passes of schedule that follow the choice of rows in parts.
 static void buildKernels(OpPassManager &manager, const StageOptions &options) {
   TargetHandle target = options.target;
   // The products of a kernel differ, so that each has a result to write.

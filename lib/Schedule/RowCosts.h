@@ -21,7 +21,7 @@
 
 namespace tp {
 
-/// What one part of an operation takes: of the processor or of the link.
+/// The time that one part of an operation takes on the processor or the link.
 struct PartCost {
   double work = 0, link = 0;
 };

@@ -139,7 +139,7 @@ private:
 
 void Tasks::run(function_ref<double(const Task &)> run,
                 function_ref<double()> getNow) {
-  // Of tasks that can run now, the furthest; of others, the first to be ready.
+  // The furthest task runs if several can; if none can, the first to be ready.
   auto isNearer = [&](unsigned a, unsigned b) {
     return tasks[a].segment < tasks[b].segment;
   };

@@ -65,7 +65,7 @@ private:
 /// The times of a block as it is planned.
 struct RowTimes {
   double total = 0;
-  /// Of the processor, if it never waited.
+  /// Seconds of the processor alone, as if it never waited.
   double work = 0;
 
   double getExposed() const { return total - work; }

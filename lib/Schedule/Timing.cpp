@@ -30,7 +30,7 @@ public:
   FailureOr<double> run(Block &block);
 
   RunSeconds seconds;
-  /// By the number of a collective's ledger entry.
+  /// Seconds of calls, by the number of their ledger entry.
   std::map<int64_t, CallSeconds> calls;
 
 private:

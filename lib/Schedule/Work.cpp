@@ -67,7 +67,8 @@ FailureOr<double> tp::getFlops(Operation *op) {
   return flops;
 }
 
-/// What a kernel reads of an argument: all of it, or as much as it looks up.
+/// Returns the bytes that a kernel reads of an argument: all, or as many as it
+/// looks up.
 static int64_t getReadBytes(BlockArgument argument) {
   int64_t whole = getTensorBytes(cast<RankedTensorType>(argument.getType()));
   int64_t looked = 0;
@@ -83,9 +84,9 @@ static int64_t getReadBytes(BlockArgument argument) {
   return std::min(whole, looked);
 }
 
-/// What an operation moves between memory and the processor, each tensor once,
-/// and of one of which values choose a part, as much as is expected.
-/// What it replaces in its own memory it touches in part.
+/// Returns the bytes that an operation moves between memory and the processor:
+/// each tensor once, and the expected part of one that values choose from. A
+/// tensor that is replaced in its own memory does not count.
 static int64_t getMovedBytes(Operation *op, func::FuncOp kernel) {
   int64_t bytes = 0;
   llvm::SmallPtrSet<Value, 8> seen;

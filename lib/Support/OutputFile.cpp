@@ -45,7 +45,7 @@ std::unique_ptr<OutputFile> OutputFile::open(StringRef path,
   };
   sys::fs::file_status status;
   std::error_code code = sys::fs::status(path, status);
-  // Of a link that leads nowhere, what it names is made.
+  // A link that leads nowhere is no error: the file that it names is made.
   if (code && code != std::errc::no_such_file_or_directory)
     return refuse(code);
   if (!code && status.type() == sys::fs::file_type::directory_file)

@@ -43,7 +43,7 @@ struct Profile {
   bool isShared = false;
   /// Floating point operations a second of products, by element type.
   std::map<std::string, double> matrix;
-  /// Of everything else, in operations and in bytes a second.
+  /// Speeds of everything else: operations a second, and bytes a second.
   double vector = 0, bandwidth = 0;
   /// Seconds from one kernel to the next.
   double kernelSeconds = 0;
@@ -70,8 +70,8 @@ struct Profile {
 /// The names of the profiles that come with the project.
 llvm::SmallVector<llvm::StringRef> getProfileNames();
 
-/// The profile of that name, or in the file of that path. Tells `emitError`
-/// what is wrong with it, and returns nothing.
+/// Returns the profile of that name, or the one in the file of that path. If it
+/// cannot be used, tells `emitError` the reason and returns nothing.
 std::optional<Profile>
 readProfile(llvm::StringRef nameOrPath,
             llvm::function_ref<void(const llvm::Twine &)> emitError);

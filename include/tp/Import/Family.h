@@ -86,8 +86,8 @@ struct ModelLayout {
   llvm::StringRef maskedDense, maskedNorm, maskedDecoder, maskedBias;
   std::optional<Activation> headActivation;
   bool hasDenseBias = true, hasDecoderBias = true;
-  /// Of the whole text: a linear layer of the first token, tanh or another
-  /// activation, and the classes.
+  /// The head that classifies a whole text: a linear layer of the first token,
+  /// tanh or another activation, and the classes.
   llvm::StringRef sequenceDense, sequenceClasses = "classifier";
   std::optional<Activation> sequenceActivation;
   llvm::StringRef tokenClasses = "classifier";

@@ -59,8 +59,8 @@ struct RopeConfig {
   /// Long: what each frequency is divided by, up to that length and beyond it.
   llvm::SmallVector<float> shortFactors, longFactors;
   double attentionFactor = 1; ///< Yarn, Long: of cosines and sines.
-  /// Of each head; Proportional: of the frequencies of a whole head, and the
-  /// other ones are zero.
+  /// The part of each head that is rotated. Proportional: the part of a whole
+  /// head's frequencies that is not zero.
   double rotaryPart = 1;
   /// How many elements of each head are rotated, in files that say so; 0: the
   /// part above.

@@ -127,9 +127,9 @@ struct KernelSeconds {
 /// its arithmetic or of its bytes.
 struct RunSeconds {
   double arithmetic = 0, memory = 0, starts = 0;
-  /// Of collectives, and the part for which the rank waits.
+  /// Seconds of collectives, and the part for which the rank waits.
   double communication = 0, exposed = 0;
-  /// By which kernels beside collectives take longer than alone.
+  /// Seconds that kernels beside collectives take longer than alone.
   double slowed = 0;
   double total = 0;
 };
@@ -145,7 +145,7 @@ struct KernelWork {
   /// Of one call: floating point operations, and bytes read and written.
   double flops = 0;
   int64_t bytes = 0;
-  /// Whether it multiplies matrices, and rows of its result.
+  /// The kernel multiplies matrices, and its result has so many rows.
   bool isProduct = false;
   int64_t rows = 0;
   /// This is known if there is a profile.

@@ -111,7 +111,7 @@ struct Region {
 
 private:
   static constexpr size_t pageBytes = 1024;
-  /// Of the base to the granule in which it lies.
+  /// The distance of the base from the start of its granule, in bytes.
   size_t skew = 0;
   std::vector<std::unique_ptr<Granule[]>> pages;
 };

@@ -20,7 +20,7 @@ static Profile read(llvm::StringRef name) {
   return profile.value_or(Profile());
 }
 
-/// Where the groups along `axes` lie with 8 ranks on a node.
+/// Returns the span of the groups along `axes` with 8 ranks on a node.
 static Span spanOf(llvm::ArrayRef<AxisRef> axes, const Mesh &mesh) {
   return getSpan(axes, mesh, 8);
 }
