@@ -213,6 +213,16 @@ LogicalResult Compilation::read() {
   stageOptions = options.stages;
   if (stageOptions.mesh.empty() && module->getOps<MeshOp>().empty())
     stageOptions.mesh = "tp=1";
+  bool isCheckpoint =
+      options.input != "-" && llvm::sys::fs::is_directory(options.input);
+  if (options.import.generate && !isCheckpoint) {
+    if (options.firstStage)
+      return emitError(context)
+             << "steps of generation are added in import, which --compile-from="
+             << getStageName(*options.firstStage)
+             << " leaves out: expected --generate without it";
+    stageOptions.generate = options.import.generate;
+  }
   if (!options.firstStage)
     return success();
   PassManager manager(&context);

@@ -37,15 +37,6 @@ static LogicalResult checkRange(Location loc, StringRef option, int64_t value,
   return rejectRange(loc, option, value, most, what);
 }
 
-std::optional<CacheType> parseCacheType(StringRef name) {
-  if (name == "fp8")
-    return CacheType::FP8;
-  if (name == "int8")
-    return CacheType::Int8;
-  std::optional<FloatKind> kind = parseFloatKind(name);
-  return kind ? std::optional(CacheType(*kind)) : std::nullopt;
-}
-
 PositionLimit getGeneratedLimit(const ModelConfig &config) {
   // What is in the cache is rotated, by the frequencies of short sequences.
   int64_t most = config.getPositionLimit();
@@ -113,7 +104,7 @@ static int64_t choosePage(const ModelConfig &config,
   int64_t numLinear =
       llvm::count(ArrayRef(config.convolves).take_front(layers), true);
   constexpr int64_t stateBytes[] = {4, 2, 2, 1, 1};
-  int64_t elementBytes = stateBytes[int(options.cacheType)];
+  int64_t elementBytes = stateBytes[int(*options.cacheType)];
   int64_t token = config.countAttention(layers) * config.numKVHeads *
                   (config.headDim + config.valueDim) * elementBytes;
   int64_t state = numLinear * config.linear->valueHeads *
@@ -183,14 +174,6 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
   if (isWindowed && llvm::all_of(slides, [](bool slide) { return slide; }))
     options.window = *config.slidingWindow;
   return options;
-}
-
-SmallVector<int64_t> getStepSizes(const GenerateOptions &options) {
-  SmallVector<int64_t> sizes;
-  for (int64_t tokens = 1; tokens < options.chunk; tokens *= 2)
-    sizes.push_back(tokens);
-  sizes.push_back(options.chunk);
-  return sizes;
 }
 
 /// JSON as attributes, which the manifest has as JSON again.

@@ -37,8 +37,6 @@ chooseGeneration(mlir::Location loc, const ModelConfig &config,
                  const GenerateRequest &request, FloatKind dtype,
                  int64_t layers);
 
-/// How many tokens each step takes: powers of two, and the chunk.
-llvm::SmallVector<int64_t> getStepSizes(const GenerateOptions &options);
 
 /// Writes generationAttrName, with what generation_config.json says.
 mlir::LogicalResult noteGeneration(mlir::ModuleOp module,

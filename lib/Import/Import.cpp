@@ -213,7 +213,7 @@ static void buildFunctions(ModelBuilder &model, const SentenceModules &modules,
   }
   if (!steps)
     return;
-  for (int64_t tokens : getStepSizes(*steps)) {
+  for (int64_t tokens : steps->getStepSizes()) {
     model.beginStep(*steps, tokens);
     model.end(buildModel(model, modules));
   }

@@ -176,10 +176,7 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
            &dtype,       &layers,
            &untie,       &logits,
            &activations, &quantize,
-           &generate,    &context,
-           &rows,        &chunk,
-           &page,        &cells,
-           &kvDtype,     &generationConfig,
+           &generationConfig,
            &train,       &clip,
            &momentum,    &shardOptimizer,
            &dropout}) {

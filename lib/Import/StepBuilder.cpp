@@ -46,7 +46,7 @@ RankedTensorType ModelBuilder::getCacheType(int64_t layers, int64_t heads,
       shape,
       options.isCacheQuantized()
           ? Type(IntegerType::get(builder.getContext(), 8))
-          : getElementType(builder.getContext(), FloatKind(options.cacheType)));
+          : getElementType(builder.getContext(), FloatKind(*options.cacheType)));
 }
 
 /// The inputs that convolutions of so many layers keep of every page
@@ -113,7 +113,7 @@ void ModelBuilder::beginStep(const GenerateOptions &options, int64_t tokens) {
   step->options = options;
   step->numRows = options.getRows(tokens);
   step->hasRowScales = options.isCacheQuantized() &&
-                       !readsCacheScales(config, checkpoint, options.cacheType);
+                       !readsCacheScales(config, checkpoint, *options.cacheType);
 }
 
 Value ModelBuilder::addTokens() {

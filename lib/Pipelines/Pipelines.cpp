@@ -21,6 +21,7 @@
 #include "tp/Conversion/Step/Passes.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Differentiate/Passes.h"
+#include "tp/Generate/Passes.h"
 #include "tp/Import/Passes.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Propagate/Passes.h"
@@ -65,12 +66,14 @@ std::optional<Stage> tp::parseStage(llvm::StringRef name) {
   return std::nullopt;
 }
 
-static void buildImport(OpPassManager &manager) {
+static void buildImport(OpPassManager &manager, const StageOptions &options) {
   // A call has no sharding rule: what a function does depends on its caller.
   manager.addPass(createPrepareCalls());
   manager.addPass(createInlinerPass());
   manager.addPass(createDecomposeUpstream());
   manager.addPass(createRollLayers());
+  if (options.generate)
+    manager.addPass(createDeriveSteps(*options.generate));
 }
 
 static void buildDifferentiate(OpPassManager &manager,
@@ -204,7 +207,7 @@ static void buildPasses(OpPassManager &manager, Stage stage,
                         const StageOptions &options) {
   switch (stage) {
   case Stage::Import:
-    return buildImport(manager);
+    return buildImport(manager, options);
   case Stage::Differentiate:
     return buildDifferentiate(manager, options);
   case Stage::Annotate:

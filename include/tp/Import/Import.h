@@ -17,53 +17,15 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "tp/Generate/GenerateOptions.h"
 #include "tp/Import/ModelConfig.h"
 #include "llvm/ADT/StringRef.h"
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace tp {
-
-/// The types in which the cache of generation holds keys and values: floats,
-/// those of FloatKind first, or bytes with scales (docs/Generation.md).
-enum class CacheType { F32, BF16, F16, FP8, Int8 };
-/// The type of that name, as `--kv-dtype` takes it.
-std::optional<CacheType> parseCacheType(llvm::StringRef name);
-
-/// Steps of generation beside @main: docs/Generation.md.
-struct GenerateOptions {
-  static constexpr int64_t defaultPage = 32, maxPage = 4096;
-  int64_t page = defaultPage; ///< Cells of a page.
-  int64_t context = 0;        ///< positions of a row, at most
-  int64_t rows = 16;   ///< that a step serves, if it has a token for each
-  int64_t chunk = 512; ///< tokens of the largest step
-  CacheType cacheType = CacheType::F32;
-  int64_t window = 0; ///< of positions that a token sees; 0: all
-  int64_t cells = 0;  ///< of the cache, for all rows; 0: as many as they have
-  /// Instead of the directory's generation_config.json: "none", or a file.
-  std::optional<std::string> config;
-
-  bool isCacheQuantized() const { return cacheType >= CacheType::FP8; }
-  int64_t getRows(int64_t tokens) const { return std::min(rows, tokens); }
-  int64_t getPagesPerRow() const { return (context + page - 1) / page; }
-  int64_t getPages() const { return getCells() / page; }
-  /// So many that all rows may be full.
-  int64_t getMostCells() const { return rows * getPagesPerRow() * page; }
-  /// Whole pages.
-  int64_t getCells() const {
-    return cells ? (cells + page - 1) / page * page : getMostCells();
-  }
-};
-
-/// What was asked for; absent options follow from the model.
-struct GenerateRequest {
-  std::optional<int64_t> context, rows, chunk, cells, page;
-  std::optional<CacheType> cacheType;
-  std::optional<std::string> config; ///< As of GenerateOptions.
-};
 
 /// A step of training: docs/Training.md.
 struct TrainOptions {

@@ -14,6 +14,7 @@
 
 #include "tp/Cost/Profile.h"
 #include "tp/Differentiate/Recompute.h"
+#include "tp/Generate/GenerateOptions.h"
 #include "tp/Schedule/Overlap.h"
 #include "tp/Target/Target.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -46,6 +47,8 @@ llvm::StringRef getStageName(Stage stage);
 std::optional<Stage> parseStage(llvm::StringRef name);
 
 struct StageOptions {
+  /// Import adds steps of generation to @main, unless it is nothing.
+  std::optional<GenerateRequest> generate;
   /// Of annotate: axes and sizes, `dp=2,tp=4` (the module's mesh if empty).
   std::string mesh;
   /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.

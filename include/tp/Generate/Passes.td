@@ -1,0 +1,64 @@
+//===- Passes.td - Passes that derive steps of generation -*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What makes a forward program generate.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_GENERATE_PASSES_TD
+#define TP_GENERATE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DeriveSteps : Pass<"tp-derive-steps", "::mlir::ModuleOp"> {
+  let summary = "add steps of generation to a forward program";
+  let description = [{
+    @main is a causal language model on one device, `ids [B, S] -> logits
+    [B, S, V]`. Adds a function @step_T for T tokens of any mixture of texts,
+    T = 1, 2, 4, ... and `chunk`, on a cache of pages (docs/Generation.md). Which
+    dimensions are batch and sequence follows from the ids, through the rules of
+    operations. What does to each token the same is written on [1, T]; what
+    depends on a position (rows of a table, rotations, linalg.index, constants)
+    reads the token's; nn.attention, nn.causal_conv and nn.gated_delta_rule read
+    and write states; behind the last of these only the last token of each row is
+    computed. Everything else that combines positions is an error that names the
+    operation. Names, roles and architectures are not looked at.
+
+    Precondition: no shardings yet, calls are inlined.
+
+    Before:
+    ```mlir
+    func.func @main(%ids: tensor<1x8xi64> {tp.name = "input_ids"}) -> (tensor<1x8x16xf32> {tp.name = "logits"}) {
+      %words = tp.parameter "words" : tensor<16x4xf32>
+      %x = nn.embedding %ids, %words : (tensor<1x8xi64>, tensor<16x4xf32>) -> tensor<1x8x4xf32>
+      %heads = tensor.expand_shape %x [[0], [1], [2, 3]] output_shape [1, 8, 1, 4] : tensor<1x8x4xf32> into tensor<1x8x1x4xf32>
+      %a = nn.attention %heads, %heads, %heads {causal, scale = 0.5 : f64} : (tensor<1x8x1x4xf32>, tensor<1x8x1x4xf32>, tensor<1x8x1x4xf32>) -> tensor<1x8x1x4xf32>
+      %h = tensor.collapse_shape %a [[0], [1], [2, 3]] : tensor<1x8x1x4xf32> into tensor<1x8x4xf32>
+      %logits = nn.linear %h, %words : (tensor<1x8x4xf32>, tensor<16x4xf32>) -> tensor<1x8x16xf32>
+      return %logits : tensor<1x8x16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::tp::nn::NNDialect", "::tp::TPDialect"];
+  let options = [
+    Option<"context", "context", "int64_t", /*default=*/"0",
+           "most positions of a text (4096, or what the program's tables have)">,
+    Option<"rows", "rows", "int64_t", /*default=*/"16", "texts of a step">,
+    Option<"chunk", "chunk", "int64_t", /*default=*/"0",
+           "tokens of the largest step (512, or the context)">,
+    Option<"page", "page", "int64_t", /*default=*/"0",
+           "tokens of a page (32, or more for the states of linear attention)">,
+    Option<"cells", "cells", "int64_t", /*default=*/"0",
+           "tokens of the cache (as many as the rows have)">,
+    Option<"kvDtype", "kv-dtype", "std::string", /*default=*/"\"\"",
+           "f32, bf16, f16, fp8 or int8: what the cache holds keys and values in"
+           " (the type in which attention has them)">
+  ];
+}
+
+#endif // TP_GENERATE_PASSES_TD

@@ -1,0 +1,307 @@
+//===- DeriveSteps.cpp - tp-derive-steps ----------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Chooses the sizes of the steps, and writes them. How many positions the
+// program's tables have shows when a step is written, so that the smallest is
+// written twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Generate/DeriveSteps.h"
+#include "StepWriter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/TP/IR/Sizes.h"
+#include "tp/Generate/Passes.h"
+#include "tp/Import/ModelAttributes.h"
+
+namespace tp {
+#define GEN_PASS_DEF_DERIVESTEPS
+#include "tp/Generate/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+static constexpr int64_t defaultContext = 4096;
+static constexpr int64_t maxRows = 4096, maxChunk = 65536;
+
+static constexpr llvm::StringLiteral cacheTypeNames[] = {"f32", "bf16", "f16",
+                                                         "fp8", "int8"};
+
+StringRef tp::getName(CacheType type) { return cacheTypeNames[int(type)]; }
+
+std::optional<CacheType> tp::parseCacheType(StringRef name) {
+  const auto *found = llvm::find(cacheTypeNames, name);
+  if (found == std::end(cacheTypeNames))
+    return std::nullopt;
+  return CacheType(found - std::begin(cacheTypeNames));
+}
+
+SmallVector<int64_t> GenerateOptions::getStepSizes() const {
+  SmallVector<int64_t> sizes;
+  for (int64_t tokens = 1; tokens < chunk; tokens *= 2)
+    sizes.push_back(tokens);
+  sizes.push_back(chunk);
+  return sizes;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkRange(Operation *op, StringRef option, int64_t value,
+                                int64_t most, StringRef what) {
+  if (value >= 1 && value <= most)
+    return success();
+  return op->emitError() << "expected --" << option << " to be from 1 to "
+                         << what << " " << most << ", got " << value;
+}
+
+static int64_t getBytes(RankedTensorType type) {
+  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+}
+
+/// As many tokens that the keys and values of a page take no less than the
+/// states of linear attention that are kept of it, but few enough that texts
+/// find pages to share, and no more than a text may have.
+static int64_t choosePage(const CacheStates &states,
+                          const GenerateOptions &options) {
+  constexpr int64_t mostTokens = 512;
+  int64_t cellBytes = 0, stateBytes = 0;
+  for (const auto &[op, all] : states)
+    for (const CacheState &state : all) {
+      if (isa<nn::AttentionOp>(op))
+        cellBytes += getBytes(state.type) / options.getCells();
+      else if (isa<nn::GatedDeltaRuleOp>(op))
+        stateBytes += getBytes(state.type) / options.getPages();
+    }
+  int64_t page = GenerateOptions::defaultPage;
+  int64_t longest = std::min(mostTokens, options.context);
+  while (stateBytes > 0 && 2 * page <= longest && page * cellBytes < stateBytes)
+    page *= 2;
+  return page;
+}
+
+/// The window of all attention, in the cells of which pages are freed behind
+/// it; 0 if some of it sees everything.
+static int64_t findWindow(const CacheStates &states, int64_t context) {
+  int64_t widest = 0;
+  for (const auto &[op, all] : states)
+    if (auto attention = dyn_cast<nn::AttentionOp>(op)) {
+      if (!attention.getWindow() || int64_t(*attention.getWindow()) >= context)
+        return 0;
+      widest = std::max<int64_t>(widest, *attention.getWindow());
+    }
+  return widest;
+}
+
+namespace {
+class Deriver {
+public:
+  Deriver(func::FuncOp source, const GenerateRequest &request,
+          CacheScales scales)
+      : source(source), request(request), scales(scales) {}
+
+  FailureOr<GenerateOptions> run();
+
+private:
+  LogicalResult chooseContext(const TokenDims &dims, const LogitsPath &path);
+  LogicalResult chooseSizes(const TokenDims &dims);
+  StepPlan makePlan(const TokenDims &dims, const LogitsPath &path);
+  void note(const TokenDims &dims, const LogitsPath &path);
+
+  func::FuncOp source;
+  const GenerateRequest &request;
+  CacheScales scales;
+  GenerateOptions options;
+};
+} // namespace
+
+StepPlan Deriver::makePlan(const TokenDims &dims, const LogitsPath &path) {
+  bool hasCellScales = options.isCacheQuantized() && !scales;
+  return {source,
+          dims,
+          path,
+          options,
+          chooseStates(source, dims, options, hasCellScales),
+          scales,
+          hasCellScales};
+}
+
+/// Writes a step of one token, and takes it away again, to see how many
+/// positions there are.
+LogicalResult Deriver::chooseContext(const TokenDims &dims,
+                                     const LogitsPath &path) {
+  auto module = source->getParentOfType<ModuleOp>();
+  llvm::SmallPtrSet<Operation *, 8> before;
+  for (Operation &op : *module.getBody())
+    before.insert(&op);
+  options.context = 1;
+  StepPlan plan = makePlan(dims, path);
+  StepWriter writer(plan, /*tokens=*/1);
+  bool isWritten = succeeded(writer.write());
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    if (!before.contains(&op))
+      op.erase();
+  if (!isWritten)
+    return failure();
+  int64_t limit = writer.getPositionLimit();
+  options.context = request.context.value_or(
+      limit ? std::min(limit, defaultContext) : defaultContext);
+  if (!limit || (options.context >= 1 && options.context <= limit))
+    return checkRange(source, "context", options.context, maxElements,
+                      "at most");
+  InFlightDiagnostic diag = source.emitError()
+                            << "expected --context to be from 1 to the "
+                            << limit << " positions that the program has, got "
+                            << options.context;
+  diag.attachNote(writer.getLimitingOp()->getLoc())
+      << "this table has no more; a program exported on longer sequences may";
+  return diag;
+}
+
+LogicalResult Deriver::chooseSizes(const TokenDims &dims) {
+  options.rows = request.rows.value_or(options.rows);
+  options.chunk =
+      request.chunk.value_or(std::min(options.chunk, options.context));
+  if (failed(checkRange(source, "rows", options.rows, maxRows, "at most")) ||
+      failed(checkRange(source, "chunk", options.chunk, maxChunk, "at most")))
+    return failure();
+  bool hasCellScales = options.isCacheQuantized() && !scales;
+  options.page = request.page.value_or(
+      choosePage(chooseStates(source, dims, options, hasCellScales), options));
+  if (failed(checkRange(source, "page", options.page, GenerateOptions::maxPage,
+                        "at most")))
+    return failure();
+  options.cells = request.cells.value_or(0);
+  if (request.cells &&
+      failed(checkRange(source, "cells", options.cells, options.getMostCells(),
+                        "what all rows can fill,")))
+    return failure();
+  CacheStates states = chooseStates(source, dims, options, hasCellScales);
+  for (const auto &[op, all] : states)
+    for (const CacheState &state : all) {
+      double elements = 1;
+      for (int64_t size : state.type.getShape())
+        elements *= double(size);
+      if (elements > double(maxElements))
+        return source.emitError()
+               << "a cache of " << options.rows << " rows of "
+               << options.context
+               << " positions is too large: expected fewer --rows, a shorter "
+                  "--context or fewer --cells";
+    }
+  options.window = findWindow(states, options.context);
+  return success();
+}
+
+/// Says what an engine needs to know, beside what the module says already.
+void Deriver::note(const TokenDims &dims, const LogitsPath &path) {
+  auto module = source->getParentOfType<ModuleOp>();
+  Builder builder(module.getContext());
+  NamedAttrList entries;
+  if (auto said = module->getAttrOfType<DictionaryAttr>(generationAttrName))
+    entries.append(said.begin(), said.end());
+  auto set = [&](StringRef name, int64_t value) {
+    entries.set(name, builder.getI64IntegerAttr(value));
+  };
+  set("page", options.page);
+  set("context", options.context);
+  set("rows", options.rows);
+  set("cells", options.getCells());
+  set("chunk", options.chunk);
+  set("vocabulary",
+      cast<RankedTensorType>(path.logits.getType()).getShape().back());
+  set("window", options.window);
+  int64_t inputs = 0;
+  source.walk([&](nn::CausalConvOp op) {
+    if (dims.findOp(op))
+      inputs = std::max<int64_t>(
+          inputs,
+          cast<RankedTensorType>(op.getWeight().getType()).getDimSize(2) - 1);
+  });
+  if (inputs)
+    set("conv_inputs", inputs);
+  if (!entries.get("stop_ids"))
+    entries.set("stop_ids", builder.getDenseI64ArrayAttr({}));
+  module->setAttr(generationAttrName,
+                  entries.getDictionary(module.getContext()));
+}
+
+FailureOr<GenerateOptions> Deriver::run() {
+  FailureOr<TokenDims> dims = TokenDims::analyse(source);
+  if (failed(dims))
+    return failure();
+  FailureOr<LogitsPath> path = findLogits(source, *dims);
+  if (failed(path))
+    return failure();
+  options.cacheType = request.cacheType;
+  options.config = request.config;
+  if (failed(chooseContext(*dims, *path)) || failed(chooseSizes(*dims)))
+    return failure();
+  StepPlan plan = makePlan(*dims, *path);
+  for (int64_t tokens : options.getStepSizes())
+    if (failed(StepWriter(plan, tokens).write()))
+      return failure();
+  note(*dims, *path);
+  return options;
+}
+
+FailureOr<GenerateOptions> tp::deriveSteps(func::FuncOp source,
+                                           const GenerateRequest &request,
+                                           CacheScales scales) {
+  return Deriver(source, request, scales).run();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct DeriveStepsPass : public tp::impl::DeriveStepsBase<DeriveStepsPass> {
+  using DeriveStepsBase::DeriveStepsBase;
+
+  void runOnOperation() override {
+    auto source = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!source) {
+      emitError(getOperation().getLoc())
+          << "steps of generation cannot be derived: expected a function @main";
+      return signalPassFailure();
+    }
+    GenerateRequest request;
+    auto set = [](std::optional<int64_t> &into, int64_t value) {
+      if (value != 0)
+        into = value;
+    };
+    set(request.context, context);
+    set(request.rows, rows);
+    set(request.chunk, chunk);
+    set(request.page, page);
+    set(request.cells, cells);
+    if (!kvDtype.empty() && !(request.cacheType = parseCacheType(kvDtype))) {
+      emitError(getOperation().getLoc())
+          << "for kv-dtype: expected f32, bf16, f16, fp8 or int8, got '"
+          << kvDtype << "'";
+      return signalPassFailure();
+    }
+    if (failed(deriveSteps(source, request)))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> tp::createDeriveSteps(const GenerateRequest &request) {
+  DeriveStepsOptions options;
+  options.context = request.context.value_or(0);
+  options.rows = request.rows.value_or(options.rows);
+  options.chunk = request.chunk.value_or(0);
+  options.page = request.page.value_or(0);
+  options.cells = request.cells.value_or(0);
+  if (request.cacheType)
+    options.kvDtype = getName(*request.cacheType).str();
+  return tp::createDeriveSteps(options);
+}
