@@ -26,7 +26,6 @@ namespace tp {
 using namespace mlir;
 using namespace tp;
 
-static constexpr int64_t defaultContext = 4096;
 static constexpr int64_t maxRows = 4096, maxChunk = 65536;
 
 static constexpr llvm::StringLiteral cacheTypeNames[] = {"f32", "bf16", "f16",
@@ -151,7 +150,8 @@ LogicalResult Deriver::chooseContext(const TokenDims &dims,
     return failure();
   int64_t limit = writer.getPositionLimit();
   options.context = request.context.value_or(
-      limit ? std::min(limit, defaultContext) : defaultContext);
+      limit ? std::min(limit, GenerateOptions::defaultContext)
+            : GenerateOptions::defaultContext);
   if (!limit || (options.context >= 1 && options.context <= limit))
     return checkRange(source, "context", options.context, maxElements,
                       "at most");
@@ -240,7 +240,6 @@ FailureOr<GenerateOptions> Deriver::run() {
   if (failed(path))
     return failure();
   options.cacheType = request.cacheType;
-  options.config = request.config;
   if (failed(chooseContext(*dims, *path)) || failed(chooseSizes(*dims)))
     return failure();
   StepPlan plan = makePlan(*dims, *path);

@@ -192,7 +192,7 @@ FailureOr<Value> StepWriter::gatherRows(Operation *op, Value rowsOf,
       ->getResult(0);
 }
 
-FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
+Value &StepWriter::getPlaced(Value value, const DimParts &dims) {
   std::string text = std::to_string(count);
   for (const Parts &parts : dims) {
     text += ';';
@@ -200,8 +200,11 @@ FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
       text += std::to_string(int(part.role)) + ':' + std::to_string(part.size) +
               ',';
   }
-  auto key = std::pair(value, builder.getStringAttr(text));
-  if (Value known = placed.lookup(key))
+  return placed[std::pair(value, builder.getStringAttr(text))];
+}
+
+FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
+  if (Value known = getPlaced(value, dims))
     return known;
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -211,7 +214,7 @@ FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
     builder.setInsertionPoint(loop);
   auto remember = [&](FailureOr<Value> made) {
     if (succeeded(made))
-      placed[key] = *made;
+      getPlaced(value, dims) = *made;
     return made;
   };
   DenseElementsAttr elements;
@@ -220,8 +223,11 @@ FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
   if (auto parameter = dyn_cast<ParameterOp>(op))
     return remember(placeParameter(parameter, dims));
   if (auto rotation = dyn_cast<nn::RotaryTableOp>(op);
-      rotation && !rotation.getPositions())
-    return remember(placeRotaryTable(rotation, value, dims));
+      rotation && !rotation.getPositions()) {
+    if (failed(placeRotaryTable(rotation, dims)))
+      return failure();
+    return getPlaced(value, dims);
+  }
   FailureOr<ShardingRule> rule = getShardingRule(op);
   if (failed(rule))
     return failure();
@@ -258,24 +264,28 @@ FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
   FailureOr<SmallVector<Value>> results = rebuild(op, *rule, factors, operands);
   if (failed(results))
     return failure();
-  return remember((*results)[number]);
+  for (auto [result, tensor, made] :
+       llvm::zip_equal(op->getResults(), rule->results, *results))
+    getPlaced(result, project(*rule, tensor, factors)) = made;
+  return (*results)[number];
 }
 
 //===----------------------------------------------------------------------===//
 // Tables
 //===----------------------------------------------------------------------===//
 
-FailureOr<Value> StepWriter::placeRotaryTable(nn::RotaryTableOp op,
-                                              Value result,
-                                              const DimParts &dims) {
+LogicalResult StepWriter::placeRotaryTable(nn::RotaryTableOp op,
+                                           const DimParts &dims) {
   if (op.getOffset() || dims[0].size() != 1 ||
       dims[0].front().role != Role::Sequence || hasTokens(ArrayRef(dims[1])))
     return refuse(op) << "has other positions than the sequence's";
-  auto type = getType(result, dims);
+  RankedTensorType type = getType(op.getCos(), dims);
   auto now = nn::RotaryTableOp::create(
       builder, op.getLoc(), type, type, /*offset=*/Value(), positions,
       op.getInvFreqAttr(), op.getAttentionScalingAttr());
-  return result == op.getCos() ? now.getCos() : now.getSin();
+  getPlaced(op.getCos(), dims) = now.getCos();
+  getPlaced(op.getSin(), dims) = now.getSin();
+  return success();
 }
 
 /// The dimension that is the sequence and nothing else, where no other has

@@ -220,8 +220,11 @@ LogicalResult StepWriter::writeOp(Operation *op) {
       return failure();
     operands.push_back(*value);
   }
+  // What is not multiplied costs no time; whoever else reads the routing of a
+  // token that is none may as well read zeros.
   if (isa<nn::ExpertsOp, nn::QuantizedExpertsOp>(op))
-    operands[1] = keepTokens(op->getLoc(), operands[1]);
+    operands[1] = values[op->getOperand(1)] =
+        keepTokens(op->getLoc(), operands[1]);
   FailureOr<SmallVector<Value>> results =
       rebuild(op, entry->rule, entry->factors, operands);
   if (failed(results))

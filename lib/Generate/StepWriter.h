@@ -105,6 +105,8 @@ private:
   /// The value at the positions of the tokens (Sequence), for one text (Batch),
   /// or for each key of a row (Key), whatever the query (Query).
   mlir::FailureOr<mlir::Value> place(mlir::Value value, const DimParts &dims);
+  /// That value, if it has been written; null otherwise.
+  mlir::Value &getPlaced(mlir::Value value, const DimParts &dims);
   mlir::FailureOr<mlir::Value> placeConstant(mlir::Operation *op,
                                              mlir::DenseElementsAttr elements,
                                              const DimParts &dims);
@@ -112,15 +114,9 @@ private:
                                               const DimParts &dims);
   mlir::FailureOr<mlir::Value> placeSlice(mlir::Operation *op,
                                           const DimParts &dims);
-  mlir::FailureOr<mlir::Value> placeRotaryTable(nn::RotaryTableOp op,
-                                                mlir::Value result,
-                                                const DimParts &dims);
-  /// Numbers first + step * position along dimension `dim`, the same along the
-  /// others, or first + step[others] * position; null if they are no such
-  /// numbers.
-  mlir::Value placeProgression(mlir::Operation *op,
-                               mlir::DenseElementsAttr elements,
-                               const DimParts &dims, unsigned dim);
+  /// Both results.
+  mlir::LogicalResult placeRotaryTable(nn::RotaryTableOp op,
+                                       const DimParts &dims);
   /// The rows, along dimension `dim`, of `table` from `first` on at which the
   /// tokens stand; `size` of them are there.
   mlir::FailureOr<mlir::Value> gatherRows(mlir::Operation *op,

@@ -160,7 +160,7 @@ static Value buildAlibi(ModelBuilder &m, const AlibiConfig &alibi,
 
 Value buildScoreBias(ModelBuilder &m) {
   if (m.config.alibi)
-    return buildAlibi(m, *m.config.alibi, m.getBiasShape());
+    return buildAlibi(m, *m.config.alibi, {m.config.numHeads, m.seq, m.seq});
   return m.config.layout.relativeBias.empty() ? Value() : buildRelativeBias(m);
 }
 

@@ -116,7 +116,7 @@ Value ExpertsBuilder::route(Value x) const {
   if (!layout.expertScale.empty())
     routing = scaleRows(m, m.placeOf(at(layout.expertScale)), routing,
                         row(layout.expertScale, e.count), b.getF32Type());
-  return m.keepTokens(place, routing);
+  return routing;
 }
 
 /// A stack of all experts' matrices, or part 0 (gate) or 1 (up) of one of both.

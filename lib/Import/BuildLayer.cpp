@@ -301,8 +301,7 @@ struct LayerBuilder {
     Value bias;
     if (hasBias)
       bias = m.parameter(m.namesOf(at(layout.conv) + ".bias"), {c.hiddenSize});
-    Value y = m.causalConv(place, m.mul(place, before, input), weight, bias,
-                           /*which=*/0);
+    Value y = m.causalConv(place, m.mul(place, before, input), weight, bias);
     return project(m, at(layout.convOut), m.mul(place, behind, y), c.hiddenSize,
                    hasBias);
   }

@@ -76,7 +76,7 @@ struct LinearBuilder {
   }
 
   /// Channels from `offset` on, convolved and activated, as heads in f32.
-  Value convolve(Value x, unsigned which, int64_t offset, int64_t heads) const {
+  Value convolve(Value x, int64_t offset, int64_t heads) const {
     int64_t channels = ModelBuilder::shapeOf(x).back(), taps = c.conv->taps;
     int64_t total = 2 * linear.getKeySize() + linear.getValueSize();
     ParameterBox box{{total, 1, taps}, {offset, 0, 0}, {0, 1, 2}};
@@ -88,7 +88,7 @@ struct LinearBuilder {
       bias = m.parameter(m.namesOf(at(layout.linearConv) + ".bias"), {channels},
                          &rows);
     }
-    Value y = m.causalConv(place, x, weight, bias, which);
+    Value y = m.causalConv(place, x, weight, bias);
     y = m.activation(place, y, linear.activation);
     return m.convert(place, m.splitHeads(place, y, heads), f32);
   }
@@ -128,10 +128,10 @@ struct LinearBuilder {
                      {offset, total, name});
     };
     Value gate = part("z", 0, value);
-    Value v = convolve(part("x", value, value), 2, 0, linear.valueHeads);
-    Value k = convolve(part("B", 2 * value, key), 1, value, linear.keyHeads);
-    Value q = convolve(part("C", 2 * value + key, key), 0, value + key,
-                       linear.keyHeads);
+    Value v = convolve(part("x", value, value), 0, linear.valueHeads);
+    Value k = convolve(part("B", 2 * value, key), value, linear.keyHeads);
+    Value q =
+        convolve(part("C", 2 * value + key, key), value + key, linear.keyHeads);
     Value dt = steps(part("dt", 2 * (value + key), linear.valueHeads));
     Value y = m.deltaRule(place, q, k, scaleHeads(m, place, v, dt), decays(dt),
                           /*beta=*/Value());
@@ -163,9 +163,9 @@ struct LinearBuilder {
     Projected p =
         layout.linearIn.empty() ? projectSeparately(x) : projectGroups(x);
     int64_t key = linear.getKeySize();
-    Value q = convolve(p.query, 0, 0, linear.keyHeads);
-    Value k = convolve(p.key, 1, key, linear.keyHeads);
-    Value v = convolve(p.value, 2, 2 * key, linear.valueHeads);
+    Value q = convolve(p.query, 0, linear.keyHeads);
+    Value k = convolve(p.key, key, linear.keyHeads);
+    Value v = convolve(p.value, 2 * key, linear.valueHeads);
     // Whatever the model's is.
     constexpr double epsilon = 1e-6;
     q = m.l2NormOfRows(place, q, epsilon, 1 / std::sqrt(double(linear.keyDim)));

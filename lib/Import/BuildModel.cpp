@@ -70,7 +70,7 @@ static Value embed(ModelBuilder &m, Value ids, Value types, Value words) {
       Value rows = m.countedPositions(path, ids, padding);
       hidden = m.add(path, hidden, m.embedding(path, rows, table, padding));
     } else {
-      hidden = m.addLearnedPositions(path, hidden, table);
+      hidden = m.addPositions(path, hidden, m.firstRows(path, table));
     }
   }
   hidden = buildNorm(m, layout.embeddingNorm, hidden);
@@ -87,7 +87,7 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
     int64_t size = c.latent ? c.latent->rotatedDim
                             : c.getHeads({.isLocal = isLocal}).headDim;
     return m.rotaryTable(m.placeOf("rotary_emb"),
-                         rope.getInverseFrequencies(size, m.getLength()),
+                         rope.getInverseFrequencies(size, m.seq),
                          rope.attentionFactor);
   };
   auto uses = [&](bool isLocal) {

@@ -30,19 +30,19 @@ PositionLimit getGeneratedLimit(const ModelConfig &config);
 void adviseOnLength(mlir::InFlightDiagnostic &diag, const ModelConfig &config,
                     int64_t length);
 
-/// What was asked for, completed from the model and checked against it. The
-/// cache has the type of the program unless another is asked for.
-mlir::FailureOr<GenerateOptions>
+/// What was asked for, with the context, which is checked against the model's
+/// limit, and the type of the cache. It has the type of the program unless
+/// another is asked for.
+mlir::FailureOr<GenerateRequest>
 chooseGeneration(mlir::Location loc, const ModelConfig &config,
-                 const GenerateRequest &request, FloatKind dtype,
-                 int64_t layers);
+                 const GenerateRequest &request, FloatKind dtype);
 
-
-/// Writes generationAttrName, with what generation_config.json says.
+/// Writes generationAttrName, with what generation_config.json says. What is
+/// known of the steps is added when they are derived.
 mlir::LogicalResult noteGeneration(mlir::ModuleOp module,
                                    llvm::StringRef directory,
                                    const ModelConfig &config,
-                                   const GenerateOptions &options);
+                                   const GenerateRequest &request);
 
 } // namespace tp
 

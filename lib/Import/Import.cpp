@@ -29,6 +29,7 @@
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/Sizes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Generate/DeriveSteps.h"
 #include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -203,18 +204,39 @@ static LogicalResult matchTensors(Location loc, const ModelConfig &config,
   return checkTensors(loc.getContext(), checkpoint, request);
 }
 
+/// Adds the steps of generation, which are derived from a program on the
+/// longest texts there may be.
+static LogicalResult buildSteps(ModelBuilder &model,
+                                const SentenceModules &modules,
+                                const ModelConfig &config,
+                                const Checkpoint &checkpoint,
+                                const GenerateRequest &request) {
+  model.batch = 1;
+  // A sequence of one token is none.
+  model.seq = std::max<int64_t>(*request.context, 2);
+  model.lastLogits = false;
+  model.isForSteps = true;
+  model.begin("forward");
+  auto source = cast<func::FuncOp>(model.getFunction());
+  model.end(buildModel(model, modules));
+  auto readScales = [&](OpBuilder &builder, Operation *attention,
+                        unsigned which, int64_t heads) {
+    model.builder.restoreInsertionPoint(builder.saveInsertionPoint());
+    return model.readCacheScales(attention, which, heads);
+  };
+  CacheScales scales = readScales;
+  if (!readsCacheScales(config, checkpoint, *request.cacheType))
+    scales = nullptr;
+  FailureOr<GenerateOptions> steps = deriveSteps(source, request, scales);
+  source.erase();
+  return steps;
+}
+
 static void buildFunctions(ModelBuilder &model, const SentenceModules &modules,
-                           ArrayRef<int64_t> seqs,
-                           const std::optional<GenerateOptions> &steps) {
+                           ArrayRef<int64_t> seqs) {
   for (int64_t seq : seqs) {
     model.seq = seq;
     model.begin(seqs.size() == 1 ? "main" : "seq_" + std::to_string(seq));
-    model.end(buildModel(model, modules));
-  }
-  if (!steps)
-    return;
-  for (int64_t tokens : steps->getStepSizes()) {
-    model.beginStep(*steps, tokens);
     model.end(buildModel(model, modules));
   }
 }
@@ -300,21 +322,24 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   if (options.train &&
       failed(checkTraining(loc, *config, dtype, *options.train)))
     return nullptr;
-  std::optional<GenerateOptions> steps;
+  std::optional<GenerateRequest> steps;
   if (options.generate) {
-    auto chosen =
-        chooseGeneration(loc, *config, *options.generate, dtype, *layers);
+    auto chosen = chooseGeneration(loc, *config, *options.generate, dtype);
     if (failed(chosen))
       return nullptr;
     steps = *chosen;
   }
   // The same layers are alike in all functions, which share the parameters.
   int64_t length =
-      std::max(*llvm::max_element(*seqs), steps ? steps->context : 0);
+      std::max(*llvm::max_element(*seqs), steps ? *steps->context : 0);
   ModelBuilder model(context, *config, *checkpoint, options, dtype,
                      seqs->front(), config->getRuns(*layers, length));
   model.readType = getReadType(options, dtype);
-  buildFunctions(model, *modules, *seqs, steps);
+  buildFunctions(model, *modules, *seqs);
+  if (steps &&
+      (failed(noteGeneration(model.getModule(), directory, *config, *steps)) ||
+       failed(buildSteps(model, *modules, *config, *checkpoint, *steps))))
+    return nullptr;
   SmallVector<std::string> ignored = getIgnored(*config, *layers);
   auto unread = getUnreadQuantized(loc, *config, *checkpoint, options);
   if (failed(unread))
@@ -323,8 +348,6 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   OwningOpRef<ModuleOp> module = model.finish(getModelName(directory), ignored);
   if (options.train)
     noteTraining(*module, *options.train);
-  if (steps && failed(noteGeneration(*module, directory, *config, *steps)))
-    return nullptr;
   TensorRequest request{model.getParameters(), model.getParts(), ignored,
                         *excluded, model.readType};
   if (failed(matchTensors(loc, *config, wasTied, *checkpoint, request)))

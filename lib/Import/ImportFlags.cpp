@@ -172,14 +172,9 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
     return true;
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-           &batch,       std::addressof(seq),
-           &dtype,       &layers,
-           &untie,       &logits,
-           &activations, &quantize,
-           &generationConfig,
-           &train,       &clip,
-           &momentum,    &shardOptimizer,
-           &dropout}) {
+           &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
+           &activations, &quantize, &generationConfig, &train, &clip, &momentum,
+           &shardOptimizer, &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr

@@ -43,10 +43,10 @@ ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
                            const ImportOptions &options, FloatKind dtype,
                            int64_t seq, ArrayRef<LayerRun> runs)
     : config(config), batch(options.batch), seq(seq),
-      numLayers(runs.back().end()), lastLogits(options.lastLogits),
-      trains(options.train.has_value()),
+      numLayers(runs.back().end()), trains(options.train.has_value()),
       drops(trains && options.train->dropout != TrainOptions::Dropout::Off),
-      floatActivations(options.floatActivations), runs(runs), builder(context),
+      floatActivations(options.floatActivations),
+      lastLogits(options.lastLogits), runs(runs), builder(context),
       checkpoint(checkpoint), elementType(getElementType(context, dtype)) {
   Location loc = NameLoc::get(builder.getStringAttr(config.architecture));
   module = ModuleOp::create(loc);
@@ -101,7 +101,7 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
     values.push_back(value);
     SmallVector<NamedAttribute> fields{builder.getNamedAttr(key, attr)};
     auto type = cast<RankedTensorType>(value.getType());
-    if (!step && takesShorter() && !lastLogits && type.getRank() == 3)
+    if (takesShorter() && !lastLogits && type.getRank() == 3)
       fields.push_back(
           builder.getNamedAttr(sequencesAttrName, builder.getUnitAttr()));
     attrs.push_back(builder.getDictionaryAttr(fields));
@@ -114,11 +114,6 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
                               builder.getStringAttr(outputs.front().first)),
          builder.getNamedAttr(TPDialect::getLossAttrName(),
                               builder.getUnitAttr())});
-  if (step)
-    for (const StepValues::Cache &cache : step->caches)
-      add(TPDialect::getStateAttrName(),
-          FlatSymbolRefAttr::get(builder.getContext(), cache.name),
-          cache.successor);
   func::ReturnOp::create(builder, func.getLoc(), values);
   func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
                                                TypeRange(ValueRange(values))));
@@ -498,44 +493,23 @@ static std::string getLayerNumber(const LayerRun &run, int64_t place) {
 Value ModelBuilder::repeatLayers(
     StringRef layer, Value x,
     llvm::function_ref<Value(Value, LayerKind)> body) {
-  MutableArrayRef<StepValues::Cache> left;
-  if (step)
-    left = step->caches;
   for (const LayerRun &run : runs) {
     int64_t period = run.kinds.size();
     // Of several layers numbers are written from the first one on.
     firstIteration = period == 1 ? run.first : 0;
     numIterations = run.count;
-    unsigned numCaches = 0;
-    for (LayerKind kind : run.kinds)
-      numCaches += step ? countCaches(kind) : 0;
-    auto caches = left.take_front(numCaches);
-    left = left.drop_front(caches.size());
-    SmallVector<Value> stacked;
-    for (const StepValues::Cache &cache : caches)
-      stacked.push_back(cache.state);
     layerNumber = period == 1 ? "{i}"
                               : getLayerNumber(run, 0) + ".." +
                                     getLayerNumber(run, period - 1);
-    auto repeat = RepeatOp::create(
-        builder, at(placeOf(layer)), run.count, ValueRange{x}, stacked,
-        TypeRange(ValueRange(stacked)), firstIteration);
-    for (auto [cache, result] : llvm::zip(caches, repeat.getStackedResults()))
-      cache.successor = result;
+    auto repeat =
+        RepeatOp::create(builder, at(placeOf(layer)), run.count, ValueRange{x},
+                         ValueRange(), TypeRange(), firstIteration);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(repeat.getBodyBlock());
-    SmallVector<Value> next{repeat.getCarriedArgs().front()};
-    ValueRange pools = repeat.getStackedArgs();
+    Value next = repeat.getCarriedArgs().front();
     for (auto [place, kind] : llvm::enumerate(run.kinds)) {
       layerNumber = getLayerNumber(run, place);
-      if (step) {
-        step->layerCaches =
-            llvm::to_vector_of<Value, 4>(pools.take_front(countCaches(kind)));
-        pools = pools.drop_front(countCaches(kind));
-      }
-      next.front() = body(next.front(), kind);
-      if (step)
-        llvm::append_range(next, step->layerCaches);
+      next = body(next, kind);
     }
     YieldOp::create(builder, repeat.getLoc(), next);
     x = repeat.getCarriedResults().front();

@@ -83,21 +83,20 @@ public:
   const ModelConfig &config;
   int64_t batch, seq;
   const int64_t numLayers;
-  const bool lastLogits, trains, drops, floatActivations;
+  const bool trains, drops, floatActivations;
+  bool lastLogits;
+  /// The function is one that steps of generation are derived from.
+  bool isForSteps = false;
   /// The type that tensors of one parameter are compared in.
   FloatKind readType = FloatKind::F32;
   const llvm::SmallVector<LayerRun> runs;
   mlir::OpBuilder builder;
 
   //===--------------------------------------------------------------------===//
-  // Functions: @main, and steps of generation (StepBuilder.cpp)
+  // Functions
   //===--------------------------------------------------------------------===//
 
   void begin(llvm::StringRef name);
-  /// A step of `tokens` tokens, in one row of activations, on the cache that
-  /// all steps have in common. Families emit it as they do @main: what differs
-  /// is below.
-  void beginStep(const GenerateOptions &options, int64_t tokens);
   /// An argument i64[batch, seq] with values of [first, limit). `defaultValue`
   /// is "ones", "zeros" or empty for an input that must be given.
   mlir::Value addInput(llvm::StringRef name, int64_t limit,
@@ -105,26 +104,21 @@ public:
   void end(llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Value>> outputs);
   mlir::OwningOpRef<mlir::ModuleOp> finish(llvm::StringRef modelName,
                                            llvm::ArrayRef<std::string> ignored);
+  mlir::ModuleOp getModule() { return *module; }
+  /// The function that was begun last.
+  mlir::Operation *getFunction() { return function; }
   llvm::ArrayRef<ParameterUse> getParameters() const { return parameters; }
   /// The other spellings of parameters that the checkpoint has.
   llvm::ArrayRef<TensorPart> getParts() const { return parts; }
 
   //===--------------------------------------------------------------------===//
-  // Of language models, in both kinds of function
+  // Of language models (BuildDecoder.cpp)
   //===--------------------------------------------------------------------===//
 
   /// The tokens' ids, with all that goes with them.
   mlir::Value addTokens();
   /// Of @main.
   mlir::Value getMask() const { return mask; }
-  /// x[b, s, h] plus the rows of a table of positions at which it stands.
-  mlir::Value addLearnedPositions(llvm::StringRef path, mlir::Value x,
-                                  mlir::Value table);
-  /// How many positions a text may have.
-  int64_t getLength() const { return step ? step->options.context : seq; }
-  /// Of what is added to scores: [heads, s, s], or in a step [heads, positions
-  /// of a row].
-  llvm::SmallVector<int64_t> getBiasShape() const;
   /// cos and sin of the positions' angles, from f32 frequencies, times a
   /// factor.
   std::pair<mlir::Value, mlir::Value>
@@ -133,21 +127,20 @@ public:
   /// Builds the factors of queries by position, [s], if the model's rotation
   /// has any; else returns null.
   mlir::Value queryFactors(llvm::StringRef path);
-  /// Of causal models; a step writes keys and values into the layer's cache.
+  /// Attention to a token itself and those before it.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
                               mlir::Value k, mlir::Value v, mlir::Value bias,
                               mlir::Value sinks, bool slides);
-  /// A short convolution of x[b, s, c]; `bias` may be null. A step reads inputs
-  /// of earlier ones from the layer's pool number `which`, and keeps its own
-  /// there.
+  /// A short convolution of x[b, s, c]; `bias` may be null.
   mlir::Value causalConv(llvm::StringRef path, mlir::Value x,
-                         mlir::Value weight, mlir::Value bias, unsigned which);
-  /// nn.gated_delta_rule, in f32; `beta` may be null. A step reads states of
-  /// earlier ones from the layer's last pool, and keeps its own there.
+                         mlir::Value weight, mlir::Value bias);
+  /// nn.gated_delta_rule, in f32; `beta` may be null.
   mlir::Value deltaRule(llvm::StringRef path, mlir::Value q, mlir::Value k,
                         mlir::Value v, mlir::Value decay, mlir::Value beta);
-  /// values[b, s, n], zero where a step has no token.
-  mlir::Value keepTokens(llvm::StringRef path, mlir::Value values);
+  /// The checkpoint's scales of the keys (0) or values (1) that an attention of
+  /// this builder writes: f32[1, heads], or f32[1, 1].
+  mlir::Value readCacheScales(mlir::Operation *attention, unsigned which,
+                              int64_t heads);
   /// The positions of hidden[b, s, h] whose logits are asked for.
   mlir::Value selectPositions(llvm::StringRef path, mlir::Value hidden);
   /// `bias` [vocabulary] may be null.
@@ -301,31 +294,6 @@ private:
   findQuantized(llvm::ArrayRef<Spelling> spellings,
                 llvm::ArrayRef<int64_t> shape) const;
 
-  /// What a step has beside its ids: see nn.token_places.
-  struct StepValues {
-    GenerateOptions options;
-    int64_t numRows;
-    mlir::Value starts, table, rows, positions, cells;
-    /// Places that nn.conv_places gives, for convolutions, and for states of
-    /// linear attention.
-    mlir::Value slots, sources, stateSlots, stateSources;
-    /// States of each layer that is written (keys and values, or inputs of
-    /// convolutions, or those and a state), with their successors, and those of
-    /// the layer that is emitted, in this order.
-    struct Cache {
-      std::string name;
-      mlir::Value state, successor;
-    };
-    llvm::SmallVector<Cache> caches;
-    /// The caches of the layer: a convolution's inputs; the inputs of linear
-    /// attention's convolutions, and its states; otherwise keys, values and,
-    /// where rows have scales of their own, those of both.
-    llvm::SmallVector<mlir::Value, 4> layerCaches;
-    /// Rows of a quantised cache have scales of their own; else the checkpoint
-    /// has them.
-    bool hasRowScales = false;
-  };
-
   /// `name` with the number of the layer that is emitted for `{i}`.
   std::string numbered(const llvm::Twine &name) const;
   /// Whether shorter sequences may be given.
@@ -342,37 +310,6 @@ private:
   mlir::Attribute getInit(llvm::StringRef name, unsigned rank);
   mlir::Value getCounter(llvm::StringRef name, int64_t limit,
                          mlir::Value &known);
-  mlir::Value addNumbers(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
-                         int64_t first, int64_t end);
-  mlir::Value addSetting(llvm::StringRef name, mlir::Type type,
-                         llvm::StringRef defaultValue = "zeros");
-  NamedValues chooseTokens(llvm::StringRef path, mlir::Value logits);
-  mlir::RankedTensorType getCacheType(int64_t layers, int64_t heads,
-                                      int64_t size) const;
-  mlir::RankedTensorType getConvPoolType(int64_t layers,
-                                         int64_t channels) const;
-  mlir::RankedTensorType getStatePoolType(int64_t layers) const;
-  /// How many states a layer has in a step.
-  unsigned countCaches(LayerKind kind) const {
-    if (!kind.mixes)
-      return 0;
-    if (kind.convolves)
-      return config.linear ? 4 : 1;
-    return step->hasRowScales ? 4 : 2;
-  }
-  void addCaches();
-  void addPlaces(mlir::Value context);
-  mlir::Value addState(llvm::StringRef name, mlir::RankedTensorType type);
-  /// Writes keys (0) or values (1) into the layer's cache; returns the scales
-  /// by which they are read, null if they are floats.
-  mlir::Value writeCache(llvm::StringRef path, mlir::Value x, unsigned which);
-  mlir::Value writeQuantized(llvm::StringRef path, mlir::Value rows,
-                             unsigned which);
-  mlir::Value readCacheScales(unsigned which);
-  mlir::Value pagedAttention(llvm::StringRef path, mlir::Value q, mlir::Value k,
-                             mlir::Value v, mlir::Value bias, mlir::Value sinks,
-                             bool slides);
-  mlir::Value lastRows(llvm::StringRef path, mlir::Value x);
   /// Of scores; null: they are as they are.
   mlir::FloatAttr getSoftCap();
   mlir::Value splat(llvm::StringRef path, mlir::Type type, double value);
@@ -397,7 +334,9 @@ private:
   int64_t firstIteration = 0, numIterations = 1;
   std::string layerNumber = "{i}";
   std::vector<TensorPart> parts;
-  std::optional<StepValues> step;
+  /// The layer of each attention: the iterations, and its number in them.
+  llvm::DenseMap<mlir::Operation *, std::tuple<int64_t, int64_t, std::string>>
+      attentions;
   llvm::SmallVector<ParameterUse> parameters;
 };
 
@@ -410,7 +349,7 @@ const QuantizedScheme *findScheme(const ModelConfig &config,
 /// Emits the body and returns the named outputs.
 NamedValues buildModel(ModelBuilder &model, const SentenceModules &modules);
 /// What each head adds to the scores because of where query and key stand,
-/// of the shape that getBiasShape says; null if that is nothing
+/// f32[heads, s, s]; null if that is nothing
 /// (BuildBias.cpp).
 mlir::Value buildScoreBias(ModelBuilder &model);
 /// What attention reads beside queries, keys and values: cos and sin of

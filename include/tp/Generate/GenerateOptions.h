@@ -29,6 +29,7 @@ std::optional<CacheType> parseCacheType(llvm::StringRef name);
 /// The sizes of all steps and of the cache that they share.
 struct GenerateOptions {
   static constexpr int64_t defaultPage = 32, maxPage = 4096;
+  static constexpr int64_t defaultContext = 4096;
   int64_t page = defaultPage; ///< Cells of a page.
   int64_t context = 0;        ///< positions of a row, at most
   int64_t rows = 16;   ///< that a step serves, if it has a token for each
@@ -37,8 +38,6 @@ struct GenerateOptions {
   std::optional<CacheType> cacheType;
   int64_t window = 0; ///< of positions that a token sees; 0: all
   int64_t cells = 0;  ///< of the cache, for all rows; 0: as many as they have
-  /// Instead of the directory's generation_config.json: "none", or a file.
-  std::optional<std::string> config;
 
   bool isCacheQuantized() const {
     return cacheType && *cacheType >= CacheType::FP8;
@@ -60,7 +59,8 @@ struct GenerateOptions {
 struct GenerateRequest {
   std::optional<int64_t> context, rows, chunk, cells, page;
   std::optional<CacheType> cacheType;
-  std::optional<std::string> config; ///< As of GenerateOptions.
+  /// Instead of the directory's generation_config.json: "none", or a file.
+  std::optional<std::string> config;
 };
 
 } // namespace tp
