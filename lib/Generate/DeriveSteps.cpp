@@ -131,6 +131,31 @@ StepPlan Deriver::makePlan(const TokenDims &dims, const LogitsPath &path) {
           hasCellScales};
 }
 
+/// Makes a parameter that is the first rows, along `dim`, of a longer table the
+/// whole table, of which the program takes those.
+static void readWholeTable(ParameterOp part, unsigned dim) {
+  OpBuilder builder(part);
+  auto type = cast<RankedTensorType>(part.getType());
+  ParameterSourceAttr box = part.getSourceAttr();
+  int64_t in = box.getPermutation()[dim];
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = box.getShape()[in] - box.getOffsets()[in];
+  auto whole = cast<ParameterOp>(builder.clone(*part));
+  whole.getResult().setType(type.clone(shape));
+  bool isAll =
+      ArrayRef(shape) == box.getShape() &&
+      llvm::equal(box.getPermutation(), llvm::seq<int64_t>(0, type.getRank()));
+  if (isAll)
+    whole.removeSourceAttr();
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)),
+      strides(type.getRank(), builder.getIndexAttr(1)),
+      sizes = getAsIndexOpFoldResult(builder.getContext(), type.getShape());
+  auto rows = tensor::ExtractSliceOp::create(builder, part.getLoc(), whole,
+                                             offsets, sizes, strides);
+  part.replaceAllUsesWith(rows.getResult());
+  part.erase();
+}
+
 /// Writes a step of one token, and takes it away again, to see how many
 /// positions there are.
 LogicalResult Deriver::chooseContext(const TokenDims &dims,
@@ -149,18 +174,29 @@ LogicalResult Deriver::chooseContext(const TokenDims &dims,
   if (!isWritten)
     return failure();
   int64_t limit = writer.getPositionLimit();
+  Location limitLoc = source.getLoc();
+  std::string limitedBy;
+  if (limit) {
+    limitLoc = writer.getLimitingOp()->getLoc();
+    auto parameter = dyn_cast<ParameterOp>(writer.getLimitingOp());
+    limitedBy = parameter
+                    ? ("so many rows has \"" + parameter.getName() + "\"").str()
+                    : "for so many it has a table; a program exported on "
+                      "longer sequences has a longer one";
+  }
+  for (auto [parameter, dim] : writer.getTableParts())
+    readWholeTable(parameter, dim);
   options.context = request.context.value_or(
       limit ? std::min(limit, GenerateOptions::defaultContext)
             : GenerateOptions::defaultContext);
   if (!limit || (options.context >= 1 && options.context <= limit))
     return checkRange(source, "context", options.context, maxElements,
                       "at most");
-  InFlightDiagnostic diag = source.emitError()
+  InFlightDiagnostic diag = mlir::emitError(source.getLoc())
                             << "expected --context to be from 1 to the "
                             << limit << " positions that the program has, got "
                             << options.context;
-  diag.attachNote(writer.getLimitingOp()->getLoc())
-      << "this table has no more; a program exported on longer sequences may";
+  diag.attachNote(limitLoc) << limitedBy;
   return diag;
 }
 
@@ -189,7 +225,7 @@ LogicalResult Deriver::chooseSizes(const TokenDims &dims) {
       for (int64_t size : state.type.getShape())
         elements *= double(size);
       if (elements > double(maxElements))
-        return source.emitError()
+        return mlir::emitError(source.getLoc())
                << "a cache of " << options.rows << " rows of "
                << options.context
                << " positions is too large: expected fewer --rows, a shorter "

@@ -225,13 +225,14 @@ std::pair<Value, Value> StepWriter::getConvPlaces(int64_t earlier) {
   if (known != convPlaces.end())
     return known->second;
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointAfterValue(cells);
+  builder.setInsertionPointAfter(lastPlaces);
   auto numbers = [&](ArrayRef<int64_t> shape) {
     return RankedTensorType::get(shape, builder.getI32Type());
   };
   auto places = nn::ConvPlacesOp::create(
       builder, cells.getLoc(), numbers(tokens), numbers({tokens, earlier}),
       rows, positions, cells, table, builder.getI64IntegerAttr(options.page));
+  lastPlaces = places;
   return convPlaces[earlier] = {places.getSlots(), places.getSources()};
 }
 

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "tp/Import/ModelAttributes.h"
 
 using namespace mlir;
 
@@ -114,7 +115,7 @@ static FailureOr<Value> findResult(func::FuncOp source, const TokenDims &dims) {
   }
   if (count == 1)
     return found;
-  return source.emitError()
+  return mlir::emitError(source.getLoc())
          << "steps of generation cannot be derived: expected one result of "
             "logits, floats [batch, sequence, vocabulary]"
          << (count ? ", or one of them named \"logits\", got " : ", got ")
@@ -127,6 +128,15 @@ FailureOr<LogitsPath> findLogits(func::FuncOp source, const TokenDims &dims) {
     return failure();
   LogitsPath path;
   path.logits = *logits;
+  auto range = source.getArgAttrOfType<DenseI64ArrayAttr>(
+      dims.getIds().getArgNumber(), rangeAttrName);
+  int64_t vocabulary =
+      cast<RankedTensorType>(logits->getType()).getShape().back();
+  if (range && range.size() == 2 && range[1] > vocabulary)
+    return mlir::emitError(source.getLoc())
+           << "steps of generation cannot be derived: expected logits of each "
+              "of the "
+           << range[1] << " ids, got " << vocabulary << " numbers for a token";
   path.cut = findCut(*logits, dims);
   SmallVector<Operation *> work{logits->getDefiningOp()};
   Block *block = &source.getBody().front();

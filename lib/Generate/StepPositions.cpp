@@ -74,7 +74,7 @@ FailureOr<Value> StepWriter::copy(Value value) {
     auto argument = cast<BlockArgument>(value);
     auto text = source.getArgAttrOfType<StringAttr>(
         argument.getArgNumber(), TPDialect::getNameAttrName());
-    return source.emitError()
+    return mlir::emitError(source.getLoc())
            << "steps of generation cannot be derived: expected ids alone, and "
               "a mask that attention alone reads, got argument "
            << argument.getArgNumber()
@@ -310,7 +310,16 @@ FailureOr<Value> StepWriter::placeParameter(ParameterOp op,
   FailureOr<Value> whole = copy(op.getResult());
   if (failed(whole))
     return failure();
-  return gatherRows(op, *whole, *dim, 0, shapeOf(*whole)[*dim]);
+  int64_t size = shapeOf(*whole)[*dim];
+  if (ParameterSourceAttr box = op.getSourceAttr()) {
+    int64_t in = box.getPermutation()[*dim];
+    int64_t all = box.getShape()[in] - box.getOffsets()[in];
+    if (box.getStep(in) == 1 && all > size) {
+      size = all;
+      parts.insert({op, *dim});
+    }
+  }
+  return gatherRows(op, *whole, *dim, 0, size);
 }
 
 /// Some positions of a longer table.
@@ -408,6 +417,9 @@ findSeries(const SeenConstant &seen, unsigned p) {
   int64_t inner = getProduct(ArrayRef(seen.parts).drop_front(p + 1));
   int64_t size = seen.parts[p].size;
   SmallVector<Attribute> firsts, steps;
+  if (auto number = dyn_cast<IntegerAttr>(seen.elements.front());
+      number && number.getType().isInteger(1))
+    return std::nullopt;
   for (auto [i, element] : llvm::enumerate(seen.elements)) {
     int64_t position = i / inner % size, start = i - position * inner;
     Attribute first = seen.elements[start],
@@ -417,7 +429,7 @@ findSeries(const SeenConstant &seen, unsigned p) {
       step =
           IntegerAttr::get(number.getType(),
                            number.getInt() - cast<IntegerAttr>(first).getInt());
-    else if (!cast<FloatAttr>(first).getValue().isZero() ||
+    else if (!cast<FloatAttr>(first).getValue().isPosZero() ||
              cast<FloatAttr>(first).getType().isF64())
       return std::nullopt;
     if (element != getTerm(first, step, position))
@@ -512,9 +524,12 @@ FailureOr<Value> StepWriter::placeConstant(Operation *op,
         left.push_back(builder.getAffineDimExpr(d));
     AffineMap each = AffineMap::get(rank, 0, left, builder.getContext());
     bool isOfTokens = seen.parts[*along].role == Role::Sequence;
-    SmallVector<Value> inputs{constant(series->first, others),
-                              constant(series->second, others)};
-    SmallVector<AffineMap> maps{each, each};
+    // Floats begin at zero.
+    bool hasFirst = isa<IntegerType>(element);
+    SmallVector<Value> inputs{constant(series->second, others)};
+    if (hasFirst)
+      inputs.push_back(constant(series->first, others));
+    SmallVector<AffineMap> maps(inputs.size(), each);
     if (isOfTokens) {
       inputs.push_back(positions);
       maps.push_back(AffineMap::get(rank, 0, builder.getAffineDimExpr(*along)));
@@ -523,20 +538,21 @@ FailureOr<Value> StepWriter::placeConstant(Operation *op,
     Value empty = tensor::EmptyOp::create(builder, loc, shape, element);
     SmallVector<utils::IteratorType> loopsOf(rank,
                                              utils::IteratorType::parallel);
-    result =
-        linalg::GenericOp::create(
-            builder, loc, empty.getType(), inputs, empty, maps, loopsOf,
-            [&](OpBuilder &b, Location l, ValueRange args) {
-              Value position =
-                  isOfTokens
-                      ? arith::IndexCastOp::create(b, l, b.getIndexType(),
-                                                   args[2])
-                            .getResult()
-                      : linalg::IndexOp::create(b, l, *along).getResult();
-              linalg::YieldOp::create(
-                  b, l, emitTerm(b, l, element, args[0], args[1], position));
-            })
-            .getResult(0);
+    result = linalg::GenericOp::create(
+                 builder, loc, empty.getType(), inputs, empty, maps, loopsOf,
+                 [&](OpBuilder &b, Location l, ValueRange args) {
+                   Value position =
+                       isOfTokens
+                           ? arith::IndexCastOp::create(b, l, b.getIndexType(),
+                                                        args[inputs.size() - 1])
+                                 .getResult()
+                           : linalg::IndexOp::create(b, l, *along).getResult();
+                   linalg::YieldOp::create(
+                       b, l,
+                       emitTerm(b, l, element, hasFirst ? args[1] : Value(),
+                                args[0], position));
+                 })
+                 .getResult(0);
   } else if (seen.parts[*along].role == Role::Sequence) {
     SmallVector<int64_t> sizes;
     for (Part part : seen.parts)

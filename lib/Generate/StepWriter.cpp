@@ -96,6 +96,7 @@ void StepWriter::addPlaces() {
   rows = places.getRows();
   positions = places.getPositions();
   cells = places.getCells();
+  lastPlaces = places;
 }
 
 void StepWriter::finish(ArrayRef<std::pair<StringRef, Value>> outputs) {

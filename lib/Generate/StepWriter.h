@@ -72,6 +72,10 @@ public:
   int64_t getPositionLimit() const { return positionLimit; }
   /// The operation that reads it.
   mlir::Operation *getLimitingOp() const { return limitingOp; }
+  /// Parameters that are the first rows of a longer table in the checkpoint,
+  /// and the dimension that the rows are.
+  using TableParts = llvm::SmallSetVector<std::pair<ParameterOp, unsigned>, 2>;
+  const TableParts &getTableParts() const { return parts; }
 
 private:
   //===--- StepWriter.cpp ---------------------------------------------------//
@@ -158,6 +162,8 @@ private:
   mlir::func::FuncOp step;
   mlir::Value ids, starts, context, table, rows, positions, cells;
   llvm::DenseMap<int64_t, std::pair<mlir::Value, mlir::Value>> convPlaces;
+  /// Behind which there is room for others.
+  mlir::Operation *lastPlaces = nullptr;
   /// Values of the forward program here.
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   /// Those that depend on positions, by their dimensions as text.
@@ -169,6 +175,7 @@ private:
   llvm::DenseMap<mlir::Block *, mlir::Operation *> loops;
   int64_t positionLimit = 0;
   mlir::Operation *limitingOp = nullptr;
+  TableParts parts;
 };
 
 } // namespace tp

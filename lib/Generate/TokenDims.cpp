@@ -322,20 +322,20 @@ static BlockArgument findIds(func::FuncOp source) {
 FailureOr<TokenDims> TokenDims::analyse(func::FuncOp source) {
   TokenDims analysis;
   if (source.isExternal())
-    return source.emitError() << "steps of generation cannot be derived from a "
+    return mlir::emitError(source.getLoc()) << "steps of generation cannot be derived from a "
                                  "function without a body";
   analysis.ids = findIds(source);
   if (!analysis.ids)
-    return source.emitError()
+    return mlir::emitError(source.getLoc())
            << "steps of generation cannot be derived: expected one argument of "
               "token ids, integers [batch, sequence], such as \"input_ids\"";
   auto shape = cast<RankedTensorType>(analysis.ids.getType()).getShape();
   auto module = source->getParentOfType<ModuleOp>();
   if (module && module.lookupSymbol("step_1"))
-    return source.emitError() << "steps of generation cannot be derived: the "
+    return mlir::emitError(source.getLoc()) << "steps of generation cannot be derived: the "
                                  "module has a function @step_1 already";
   if (ShapedType::isDynamicShape(shape) || shape[1] < 2)
-    return source.emitError()
+    return mlir::emitError(source.getLoc())
            << "steps of generation cannot be derived from a program on "
               "sequences of one token: expected at least 2";
   DimParts dims(2);
