@@ -215,13 +215,14 @@ LogicalResult Compilation::read() {
     stageOptions.mesh = "tp=1";
   bool isCheckpoint =
       options.input != "-" && llvm::sys::fs::is_directory(options.input);
-  if (options.import.generate && !isCheckpoint) {
-    if (options.firstStage)
-      return emitError(context)
-             << "steps of generation are added in import, which --compile-from="
-             << getStageName(*options.firstStage)
-             << " leaves out: expected --generate without it";
+  if (!isCheckpoint) {
     stageOptions.generate = options.import.generate;
+    stageOptions.train = options.import.train;
+    if (options.firstStage && (stageOptions.generate || stageOptions.train))
+      return emitError(context)
+             << "steps are derived in import, which --compile-from="
+             << getStageName(*options.firstStage) << " leaves out: expected --"
+             << (stageOptions.train ? "train" : "generate") << " without it";
   }
   if (!options.firstStage)
     return success();

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Reverse.h"
+#include "UnitDims.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -177,6 +178,7 @@ LogicalResult DifferentiatePass::differentiate(func::FuncOp function) {
   if (failed(verifyDisjoint(collectParameters(gradient))))
     return failure();
   addStatistics(gradient);
+  dropUnitDims(gradient);
   Block &block = gradient.getBody().front();
   Operation *end = block.getTerminator();
   Value loss =

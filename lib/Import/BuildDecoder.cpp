@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tokens, positions, operations that mix positions, and logits. Steps of
-// generation are derived from the program that these make (lib/Generate); the
+// generation are derived from the program that these make (lib/Derive); the
 // checkpoint's scales of a cache are read here.
 //
 //===----------------------------------------------------------------------===//
@@ -167,7 +167,7 @@ NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head,
     all.setType(cast<RankedTensorType>(all.getType())
                     .clone(Float32Type::get(builder.getContext())));
   all = cap(path, scale(path, all, config.logitScale), config.logitCap);
-  return trains ? loss("loss", all) : NamedValues{{"logits", all}};
+  return {{"logits", all}};
 }
 
 } // namespace tp

@@ -25,11 +25,12 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
+#include "tp/Derive/DeriveSteps.h"
+#include "tp/Derive/DeriveTraining.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/Sizes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Generate/DeriveSteps.h"
 #include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -345,9 +346,11 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   if (failed(unread))
     return nullptr;
   ignored.append(*unread);
+  if (options.train &&
+      failed(deriveTraining(cast<func::FuncOp>(model.getFunction()),
+                            *options.train)))
+    return nullptr;
   OwningOpRef<ModuleOp> module = model.finish(getModelName(directory), ignored);
-  if (options.train)
-    noteTraining(*module, *options.train);
   TensorRequest request{model.getParameters(), model.getParts(), ignored,
                         *excluded, model.readType};
   if (failed(matchTensors(loc, *config, wasTied, *checkpoint, request)))

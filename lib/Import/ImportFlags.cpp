@@ -173,8 +173,7 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
            &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
-           &activations, &quantize, &generationConfig, &train, &clip, &momentum,
-           &shardOptimizer, &dropout}) {
+           &activations, &quantize, &generationConfig, &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr

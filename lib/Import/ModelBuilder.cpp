@@ -108,12 +108,6 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
   };
   for (auto [name, value] : outputs)
     add(TPDialect::getNameAttrName(), builder.getStringAttr(name), value);
-  if (trains)
-    attrs.front() = builder.getDictionaryAttr(
-        {builder.getNamedAttr(TPDialect::getNameAttrName(),
-                              builder.getStringAttr(outputs.front().first)),
-         builder.getNamedAttr(TPDialect::getLossAttrName(),
-                              builder.getUnitAttr())});
   func::ReturnOp::create(builder, func.getLoc(), values);
   func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
                                                TypeRange(ValueRange(values))));
@@ -590,45 +584,6 @@ Value ModelBuilder::countedPositions(StringRef path, Value ids,
                linalg::YieldOp::create(b, l, row);
              })
       .getResult(0);
-}
-
-Value ModelBuilder::sumAll(Location loc, Value value,
-                           llvm::function_ref<Value(OpBuilder &, Value)> term) {
-  MLIRContext *context = builder.getContext();
-  Value zero = filled(loc, builder.getF32FloatAttr(0), {});
-  return linalg::GenericOp::create(
-             builder, loc, zero.getType(), value, zero,
-             {mapOf(context, 2, {0, 1}), mapOf(context, 2, {})},
-             {reduction, reduction},
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Value sum =
-                   arith::AddFOp::create(b, l, args[1], term(b, args[0]));
-               linalg::YieldOp::create(b, l, sum);
-             })
-      .getResult(0);
-}
-
-NamedValues ModelBuilder::loss(StringRef path, Value logits) {
-  /// The target of a position that does not count, as PyTorch has it.
-  constexpr int64_t ignored = -100;
-  Location loc = at(path);
-  Value targets = addInput("targets", config.vocabSize, "", ignored);
-  cast<func::FuncOp>(function).setArgAttr(
-      cast<BlockArgument>(targets).getArgNumber(), unshiftedAttrName,
-      builder.getStringAttr("labels"));
-  auto type = RankedTensorType::get({batch, seq}, builder.getF32Type());
-  Value losses = nn::CrossEntropyOp::create(builder, loc, type, /*lse=*/Type(),
-                                            logits, targets)
-                     .getLoss();
-  Value sum = sumAll(loc, losses, [](OpBuilder &, Value loss) { return loss; });
-  Value tokens = sumAll(loc, targets, [&](OpBuilder &b, Value target) -> Value {
-    Value end = arith::ConstantIntOp::create(b, loc, config.vocabSize, 64);
-    // As unsigned numbers, negative ones are beyond all classes.
-    Value counts =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, target, end);
-    return arith::UIToFPOp::create(b, loc, b.getF32Type(), counts);
-  });
-  return {{"loss_sum", sum}, {"tokens", tokens}};
 }
 
 Value ModelBuilder::lastPosition(StringRef path, Value x, Value mask) {

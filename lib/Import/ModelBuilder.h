@@ -148,7 +148,6 @@ public:
                      mlir::Value bias);
   /// The sum of the losses of all positions that have a target, and how many
   /// these are.
-  NamedValues loss(llvm::StringRef path, mlir::Value logits);
 
   //===--------------------------------------------------------------------===//
   // Parameters and operations, at the module's path
@@ -315,10 +314,6 @@ private:
   mlir::Value splat(llvm::StringRef path, mlir::Type type, double value);
   mlir::Value filled(mlir::Location loc, mlir::TypedAttr value,
                      llvm::ArrayRef<int64_t> shape);
-  /// f32[]: the sum of `term` of all elements of value[b, s].
-  mlir::Value
-  sumAll(mlir::Location loc, mlir::Value value,
-         llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value)> term);
   /// f32[b], like all sums here: how many positions of each row the mask
   /// keeps.
   mlir::Value countKept(mlir::Location loc, mlir::Value mask);

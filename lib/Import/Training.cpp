@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What can be trained, what differentiate makes a step by, and dropout, which
-// training alone has: its masks are functions of the inputs `seed` and
-// `microstep`, and of the place in the program.
+// What can be trained, and dropout, which training alone has: its masks are
+// functions of the inputs `seed` and `microstep`, and of the place in the
+// program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,22 +84,6 @@ LogicalResult checkTraining(Location loc, const ModelConfig &config,
            << "training in f16, the checkpoint's type, is not supported, for "
               "its gradients leave the range: expected --dtype f32 or bf16";
   return checkDropout(loc, config.dropout, options.dropout);
-}
-
-void noteTraining(ModuleOp module, const TrainOptions &options) {
-  Builder builder(module.getContext());
-  SmallVector<NamedAttribute> fields{builder.getNamedAttr(
-      "optimizer", builder.getStringAttr(options.optimizer))};
-  if (options.clip > 0)
-    fields.push_back(
-        builder.getNamedAttr("clip", builder.getF64FloatAttr(options.clip)));
-  if (options.momentum)
-    fields.push_back(builder.getNamedAttr("momentum", builder.getUnitAttr()));
-  if (!options.shardOptimizer.empty())
-    fields.push_back(builder.getNamedAttr(
-        shardOptimizerAttrName, builder.getStringAttr(options.shardOptimizer)));
-  module->setAttr(TPDialect::getTrainingAttrName(),
-                  builder.getDictionaryAttr(fields));
 }
 
 /// A number that is zero unless a step is given another.

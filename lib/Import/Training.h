@@ -19,9 +19,6 @@ namespace tp {
 mlir::LogicalResult checkTraining(mlir::Location loc, const ModelConfig &config,
                                   FloatKind dtype, const TrainOptions &options);
 
-/// What differentiate makes a training step by.
-void noteTraining(mlir::ModuleOp module, const TrainOptions &options);
-
 } // namespace tp
 
 #endif // TP_LIB_IMPORT_TRAINING_H

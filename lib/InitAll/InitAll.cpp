@@ -18,7 +18,7 @@
 #include "tp/Conversion/Step/Passes.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Differentiate/Passes.h"
-#include "tp/Generate/Passes.h"
+#include "tp/Derive/Passes.h"
 #include "tp/Import/Passes.h"
 #include "tp/Ledger/Passes.h"
 #include "tp/Partition/Passes.h"
@@ -30,7 +30,7 @@
 void tp::registerAllPasses() {
   mlir::registerAllPasses();
   registerNNPasses();
-  registerGeneratePasses();
+  registerDerivePasses();
   registerImportPasses();
   registerDifferentiatePasses();
   registerAnnotatePasses();

@@ -19,9 +19,9 @@
 #include "tp/Annotate/Passes.h"
 #include "tp/Collectives/Passes.h"
 #include "tp/Conversion/Step/Passes.h"
+#include "tp/Derive/Passes.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Differentiate/Passes.h"
-#include "tp/Generate/Passes.h"
 #include "tp/Import/Passes.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Propagate/Passes.h"
@@ -74,6 +74,8 @@ static void buildImport(OpPassManager &manager, const StageOptions &options) {
   manager.addPass(createRollLayers());
   if (options.generate)
     manager.addPass(createDeriveSteps(*options.generate));
+  if (options.train)
+    manager.addPass(createDeriveTraining(*options.train));
 }
 
 static void buildDifferentiate(OpPassManager &manager,

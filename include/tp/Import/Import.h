@@ -17,7 +17,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "tp/Generate/GenerateOptions.h"
+#include "tp/Derive/GenerateOptions.h"
+#include "tp/Derive/TrainOptions.h"
 #include "tp/Import/ModelConfig.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -26,20 +27,6 @@
 #include <vector>
 
 namespace tp {
-
-/// A step of training: docs/Training.md.
-struct TrainOptions {
-  /// "adamw" or "sgd".
-  std::string optimizer;
-  /// The most that the gradient's norm may be; 0: any.
-  double clip = 0;
-  /// Of sgd.
-  bool momentum = false;
-  /// The mesh axis that cuts what the optimizer keeps; empty: none.
-  std::string shardOptimizer;
-  /// What config.json asks for: nothing of it, all, or all but attention's.
-  enum class Dropout { Off, On, Residual } dropout = Dropout::Off;
-};
 
 /// What the program is compiled for. Absent options have the model's values.
 struct ImportOptions {

@@ -13,8 +13,9 @@
 #define TP_PIPELINES_PIPELINES_H
 
 #include "tp/Cost/Profile.h"
+#include "tp/Derive/GenerateOptions.h"
+#include "tp/Derive/TrainOptions.h"
 #include "tp/Differentiate/Recompute.h"
-#include "tp/Generate/GenerateOptions.h"
 #include "tp/Schedule/Overlap.h"
 #include "tp/Target/Target.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -49,6 +50,8 @@ std::optional<Stage> parseStage(llvm::StringRef name);
 struct StageOptions {
   /// Import adds steps of generation to @main, unless it is nothing.
   std::optional<GenerateRequest> generate;
+  /// Import adds a loss to @main and asks for a training step, likewise.
+  std::optional<TrainOptions> train;
   /// Of annotate: axes and sizes, `dp=2,tp=4` (the module's mesh if empty).
   std::string mesh;
   /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.

@@ -7,12 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_GENERATE_DERIVESTEPS_H
-#define TP_GENERATE_DERIVESTEPS_H
+#ifndef TP_DERIVE_DERIVESTEPS_H
+#define TP_DERIVE_DERIVESTEPS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
-#include "tp/Generate/GenerateOptions.h"
+#include "tp/Derive/GenerateOptions.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tp {
@@ -40,4 +40,4 @@ std::unique_ptr<mlir::Pass> createDeriveSteps(const GenerateRequest &request);
 
 } // namespace tp
 
-#endif // TP_GENERATE_DERIVESTEPS_H
+#endif // TP_DERIVE_DERIVESTEPS_H

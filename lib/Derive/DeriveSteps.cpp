@@ -9,18 +9,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Generate/DeriveSteps.h"
+#include "tp/Derive/DeriveSteps.h"
 #include "StepWriter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Derive/Passes.h"
 #include "tp/Dialect/TP/IR/Sizes.h"
-#include "tp/Generate/Passes.h"
 #include "tp/Import/ModelAttributes.h"
 
 namespace tp {
 #define GEN_PASS_DEF_DERIVESTEPS
-#include "tp/Generate/Passes.h.inc"
+#include "tp/Derive/Passes.h.inc"
 } // namespace tp
 
 using namespace mlir;

@@ -1,14 +1,14 @@
-//===- Passes.td - Passes that derive steps of generation -*- tablegen -*-===//
+//===- Passes.td - Passes that derive programs ------------*- tablegen -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What makes a forward program generate.
+// What is derived from a forward program: steps of generation, and training.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_GENERATE_PASSES_TD
-#define TP_GENERATE_PASSES_TD
+#ifndef TP_DERIVE_PASSES_TD
+#define TP_DERIVE_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -61,4 +61,52 @@ def DeriveSteps : Pass<"tp-derive-steps", "::mlir::ModuleOp"> {
   ];
 }
 
-#endif // TP_GENERATE_PASSES_TD
+def DeriveTraining : Pass<"tp-derive-training", "::mlir::ModuleOp"> {
+  let summary = "add a loss to a forward program, and ask for a training step";
+  let description = [{
+    @main of one device returns logits [..., classes], alone or named "logits", or
+    a loss f32[] alone. It gets a result `loss_sum`, which is differentiated, and
+    one `tokens` by which it is divided. The loss of logits is their cross-entropy
+    with a new argument `targets`; targets that are no class do not count. A loss
+    of the program's own counts as one token. `tp.training` asks
+    tp-make-training-step for the rest.
+
+    Precondition: no shardings yet.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x3xf32> {tp.name = "logits"}) {
+      %w = tp.parameter "w" : tensor<3x8xf32>
+      %logits = nn.linear %x, %w : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32>
+      return %logits : tensor<4x3xf32>
+    }
+    ```
+    After:
+    ```mlir
+    module attributes {tp.training = {optimizer = "adamw"}} {
+      func.func @main(%x: tensor<4x8xf32>, %targets: tensor<4xi64> {tp.name = "targets", ...}) -> (tensor<f32> {tp.loss, tp.name = "loss_sum"}, tensor<f32> {tp.name = "tokens"}) {
+        %w = tp.parameter "w" : tensor<3x8xf32>
+        %logits = nn.linear %x, %w : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32>
+        %losses = nn.cross_entropy %logits, %targets : (tensor<4x3xf32>, tensor<4xi64>) -> tensor<4xf32>
+        ...
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::tp::nn::NNDialect", "::tp::TPDialect"];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"",
+           "adamw or sgd">,
+    Option<"clip", "clip", "double", /*default=*/"0",
+           "the most that the gradient's norm may be (any)">,
+    Option<"momentum", "momentum", "bool", /*default=*/"false",
+           "sgd has momentum">,
+    Option<"shardOptimizer", "shard-optimizer", "std::string", /*default=*/"\"\"",
+           "the mesh axis that cuts what the optimizer keeps (none)">
+  ];
+}
+
+#endif // TP_DERIVE_PASSES_TD

@@ -11,12 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_GENERATE_STEPWRITER_H
-#define TP_LIB_GENERATE_STEPWRITER_H
+#ifndef TP_LIB_DERIVE_STEPWRITER_H
+#define TP_LIB_DERIVE_STEPWRITER_H
 
 #include "TokenDims.h"
+#include "tp/Derive/DeriveSteps.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
-#include "tp/Generate/DeriveSteps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -180,4 +180,4 @@ private:
 
 } // namespace tp
 
-#endif // TP_LIB_GENERATE_STEPWRITER_H
+#endif // TP_LIB_DERIVE_STEPWRITER_H

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_GENERATE_GENERATEOPTIONS_H
-#define TP_GENERATE_GENERATEOPTIONS_H
+#ifndef TP_DERIVE_GENERATEOPTIONS_H
+#define TP_DERIVE_GENERATEOPTIONS_H
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -65,4 +65,4 @@ struct GenerateRequest {
 
 } // namespace tp
 
-#endif // TP_GENERATE_GENERATEOPTIONS_H
+#endif // TP_DERIVE_GENERATEOPTIONS_H

@@ -322,8 +322,9 @@ static BlockArgument findIds(func::FuncOp source) {
 FailureOr<TokenDims> TokenDims::analyse(func::FuncOp source) {
   TokenDims analysis;
   if (source.isExternal())
-    return mlir::emitError(source.getLoc()) << "steps of generation cannot be derived from a "
-                                 "function without a body";
+    return mlir::emitError(source.getLoc())
+           << "steps of generation cannot be derived from a "
+              "function without a body";
   analysis.ids = findIds(source);
   if (!analysis.ids)
     return mlir::emitError(source.getLoc())
@@ -332,8 +333,9 @@ FailureOr<TokenDims> TokenDims::analyse(func::FuncOp source) {
   auto shape = cast<RankedTensorType>(analysis.ids.getType()).getShape();
   auto module = source->getParentOfType<ModuleOp>();
   if (module && module.lookupSymbol("step_1"))
-    return mlir::emitError(source.getLoc()) << "steps of generation cannot be derived: the "
-                                 "module has a function @step_1 already";
+    return mlir::emitError(source.getLoc())
+           << "steps of generation cannot be derived: the "
+              "module has a function @step_1 already";
   if (ShapedType::isDynamicShape(shape) || shape[1] < 2)
     return mlir::emitError(source.getLoc())
            << "steps of generation cannot be derived from a program on "

@@ -1,4 +1,4 @@
-//===- Passes.h - Passes that derive steps of generation --------*- C++ -*-===//
+//===- Passes.h - Passes that derive programs -------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,19 +7,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_GENERATE_PASSES_H
-#define TP_GENERATE_PASSES_H
+#ifndef TP_DERIVE_PASSES_H
+#define TP_DERIVE_PASSES_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "tp/Generate/DeriveSteps.h"
+#include "tp/Derive/DeriveSteps.h"
+#include "tp/Derive/DeriveTraining.h"
 
 namespace tp {
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
-#include "tp/Generate/Passes.h.inc"
+#include "tp/Derive/Passes.h.inc"
 
 } // namespace tp
 
-#endif // TP_GENERATE_PASSES_H
+#endif // TP_DERIVE_PASSES_H

@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_GENERATE_TOKENDIMS_H
-#define TP_LIB_GENERATE_TOKENDIMS_H
+#ifndef TP_LIB_DERIVE_TOKENDIMS_H
+#define TP_LIB_DERIVE_TOKENDIMS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -113,4 +113,4 @@ bool readsIndex(mlir::Operation *op, unsigned loop);
 
 } // namespace tp
 
-#endif // TP_LIB_GENERATE_TOKENDIMS_H
+#endif // TP_LIB_DERIVE_TOKENDIMS_H
