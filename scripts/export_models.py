@@ -25,7 +25,7 @@ class Architecture:
     table. `gathers`: all-gathers, one for each projection whose parts lie one after the other.
     `on_four`: all calls of four ranks, where two heads or groups need others. `experts`: a
     token's path is a choice, which another rounding may change. `refused`: words of the error
-    that says why it has no form."""
+    that says why it has no form; `underivable`: of that which says why steps cannot be derived."""
     config: str
     model: str
     settings: dict
@@ -37,6 +37,7 @@ class Architecture:
     outputs: list = None
     experts: bool = False
     refused: str = ""
+    underivable: str = ""
 
     def collectives(self, degree):
         """Count by kind of a step on `degree` ranks."""
@@ -130,7 +131,8 @@ ARCHITECTURES = {
                      attention="eager", refused="aten.topk.default: is not in the table"),
     "mamba2": _text("Mamba2Config", dict(hidden_size=64, num_hidden_layers=2, vocab_size=97,
                                          num_heads=8, head_dim=16, state_size=16, n_groups=2),
-                    attention="eager", needed=3, gathers=2, on_four={"all_gather": 2, "all_reduce": 5}),
+                    attention="eager", needed=3, gathers=2, on_four={"all_gather": 2, "all_reduce": 5},
+                    underivable="'tensor.pad' combines the positions of a sequence"),
 }
 
 

@@ -13,6 +13,7 @@
 
 #include "TokenDims.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Rules/Rules.h"
@@ -205,9 +206,11 @@ LogicalResult TokenDims::visit(Operation *op) {
     return visitRepeat(repeat);
   if (op->hasTrait<OpTrait::IsTerminator>())
     return success();
-  bool isGiven =
-      llvm::any_of(op->getOperands(), [&](Value v) { return find(v); });
-  if (!isGiven)
+  auto isOfTokens = [&](Value value) { return find(value) != nullptr; };
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  if (llvm::none_of(captured, isOfTokens) &&
+      llvm::none_of(op->getOperands(), isOfTokens))
     return success();
   FailureOr<ShardingRule> rule = getShardingRule(op);
   if (failed(rule))

@@ -165,9 +165,10 @@ FailureOr<Value> convertExtractSlice(tensor::ExtractSliceOp op,
 
 FailureOr<Value> convertInsertSlice(tensor::InsertSliceOp op,
                                     OpBuilder &builder) {
-  if (llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic) ||
-      !op.hasUnitStride())
-    return op.emitOpError("expected static offsets and unit strides");
+  auto isDynamic = [](int64_t size) { return ShapedType::isDynamic(size); };
+  if (llvm::any_of(op.getStaticOffsets(), isDynamic) ||
+      llvm::any_of(op.getStaticStrides(), isDynamic))
+    return op.emitOpError("expected static offsets and strides");
   auto type = op.getType();
   llvm::SmallBitVector dropped = op.getDroppedDims();
   bool overEmpty = op.getDest().getDefiningOp<tensor::EmptyOp>() != nullptr;
@@ -180,23 +181,32 @@ FailureOr<Value> convertInsertSlice(tensor::InsertSliceOp op,
         SmallVector<Value> at;
         SmallVector<bool> outside;
         Value isHere;
+        auto require = [&](Value left, int64_t right) {
+          Value same =
+              arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq, left,
+                                    constantIndex(inner, loc, right));
+          isHere =
+              isHere ? arith::AndIOp::create(inner, loc, isHere, same) : same;
+        };
         for (int64_t dim = 0; dim < type.getRank(); ++dim) {
           int64_t offset = op.getStaticOffsets()[dim];
           Value moved = arith::SubIOp::create(
               inner, loc, indices[dim], constantIndex(inner, loc, offset));
           bool isPart = op.getStaticSizes()[dim] != type.getDimSize(dim);
+          int64_t stride = op.getStaticStrides()[dim];
+          if (!dropped.test(dim) && isPart && stride != 1) {
+            Value by = constantIndex(inner, loc, stride);
+            require(arith::RemUIOp::create(inner, loc, moved, by), 0);
+            // As unsigned numbers, negative ones are beyond the source.
+            moved = arith::DivUIOp::create(inner, loc, moved, by);
+          }
           if (!dropped.test(dim)) {
             at.push_back(isPart ? moved : indices[dim]);
             outside.push_back(isPart);
             continue;
           }
-          if (!isPart)
-            continue;
-          Value same =
-              arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq, moved,
-                                    constantIndex(inner, loc, 0));
-          isHere =
-              isHere ? arith::AndIOp::create(inner, loc, isHere, same) : same;
+          if (isPart)
+            require(moved, 0);
         }
         Value value = readInside(inner, loc, op.getSource(), at, outside, old);
         return isHere ? arith::SelectOp::create(inner, loc, isHere, value, old)

@@ -135,7 +135,9 @@ private:
   VerifyOptions options;
   OwningOpRef<ModuleOp> module;
   func::FuncOp main;
-  unsigned ids = 0, mask = 0, logits = 0;
+  unsigned ids = 0, logits = 0;
+  /// None, if the program has no mask.
+  std::optional<unsigned> mask;
   int64_t vocabulary = 0;
   std::map<int64_t, Reference> runs;
 };
@@ -155,12 +157,16 @@ FailureOr<MainRuns> MainRuns::make(ModuleOp program, const Script &script,
   if (failed(roundAsQuantized(*runs.module, runs.main)))
     return failure();
   FailureOr<unsigned> ids = findArgument(runs.main, "input_ids"),
-                      mask = findArgument(runs.main, "attention_mask"),
                       logits = findResult(runs.main, "logits");
-  if (failed(ids) || failed(mask) || failed(logits))
+  if (failed(ids) || failed(logits))
     return failure();
   runs.ids = *ids;
-  runs.mask = *mask;
+  for (unsigned i = 0; i < runs.main.getNumArguments(); ++i) {
+    auto name = runs.main.getArgAttrOfType<StringAttr>(
+        i, TPDialect::getNameAttrName());
+    if (name && name.getValue() == "attention_mask")
+      runs.mask = i;
+  }
   runs.logits = *logits;
   auto shapeOf = [](Type type) {
     return cast<RankedTensorType>(type).getShape();
@@ -183,12 +189,13 @@ FailureOr<Reference *> MainRuns::get(int64_t text) {
   if (failed(inputs))
     return failure();
   const std::vector<int64_t> &numbers = script->texts[text];
-  Tensor &id = (*inputs)[ids], &isKept = (*inputs)[mask];
+  Tensor &id = (*inputs)[ids];
   int64_t length = numbers.size(), width = id.getShape().back();
   for (int64_t i = 0; i < id.getNumElements(); ++i) {
     id.setInt(i, i % width < length ? numbers[i % width] : 0);
     // No position sees what comes after it.
-    isKept.setInt(i, 1);
+    if (mask)
+      (*inputs)[*mask].setInt(i, 1);
   }
   FailureOr<Reference> run = Reference::run(main, *inputs, options);
   if (failed(run))

@@ -127,7 +127,7 @@ class Program:
         """
         return _session.Session(self.path, weights, backend, timeout)
 
-    def train(self, weights, lr, timeout=None, resume=None, **settings):
+    def train(self, weights, lr, timeout=None, resume=None, _source=None, **settings):
         """Open a training program (compile(..., train="adamw")) in this process, to train it:
         its ranks are threads.
 
@@ -150,8 +150,8 @@ class Program:
         goes_on = resume is not None and pathlib.Path(resume).exists()
         session = _session.Session(self.path, resume if goes_on else weights, timeout=timeout,
                                    is_checkpoint=goes_on)
-        source = next((one for one in (weights, self._source)
-                       if one and (pathlib.Path(one) / "config.json").is_file()), None)
+        source = _source or next((one for one in (weights, self._source) if one and (
+            pathlib.Path(one) / "config.json").is_file()), None)
         try:
             return Trainer(session, lr, _source=source, _place=resume, _goes_on=goes_on,
                            **settings)

@@ -12,9 +12,11 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Pass/PassManager.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/InitAll.h"
+#include "tp/Pipelines/Pipelines.h"
 #include "tp/Support/ReadModule.h"
 #include "tp/Support/Tool.h"
 #include "tp/Verify/Derivative.h"
@@ -296,9 +298,17 @@ int main(int argc, char **argv) {
           : tp::readModule(&context, line.input);
   if (!module)
     return userError;
-  if (!llvm::sys::fs::is_directory(line.input.getValue()) &&
-      failed(tp::ignoreTensors(*module, importOptions->ignore)))
-    return userError;
+  if (!llvm::sys::fs::is_directory(line.input.getValue())) {
+    if (failed(tp::ignoreTensors(*module, importOptions->ignore)))
+      return userError;
+    tp::StageOptions derived;
+    derived.generate = importOptions->generate;
+    derived.train = importOptions->train;
+    mlir::PassManager passes(&context);
+    tp::buildStage(passes, tp::Stage::Import, derived);
+    if ((derived.generate || derived.train) && failed(passes.run(*module)))
+      return userError;
+  }
 
   tp::VerifyOptions options;
   options.seed = line.seed;

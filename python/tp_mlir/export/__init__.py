@@ -65,7 +65,8 @@ def export(module, args=(), kwargs=None, *, outputs=None, check=True):
     exported = Exported(text, plan,
                         {name: tuple(node.meta["val"].shape)
                          for node, name in traced.inputs.items()},
-                        [name for name, _ in traced.outputs], traced.state, lowering.matched)
+                        [name for name, _ in traced.outputs], traced.state, lowering.matched,
+                        _config_of(module))
     if not check:
         return exported
     if any(tensor.device.type == "meta" for tensor in traced.state.values()):
@@ -84,6 +85,12 @@ def export(module, args=(), kwargs=None, *, outputs=None, check=True):
     _say(f"agrees with the module on one rank: the largest difference is {difference:.1e} of the "
          "largest value")
     return exported
+
+
+def _config_of(module):
+    """The text of a configuration of transformers; None of other modules."""
+    config = getattr(module, "config", None)
+    return config.to_json_string() if hasattr(config, "to_json_string") else None
 
 
 def _say(text):

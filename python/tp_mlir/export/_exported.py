@@ -26,8 +26,8 @@ class Exported:
             on one rank; None if it was not compared.
     """
 
-    def __init__(self, text, plan, inputs, outputs, state, matched):
-        self.text, self.plan = text, plan
+    def __init__(self, text, plan, inputs, outputs, state, matched, config=None):
+        self.text, self.plan, self._config = text, plan, config
         self.inputs, self.outputs, self.matched = inputs, outputs, matched
         self.difference = None
         self.state = state
@@ -56,19 +56,35 @@ class Exported:
 
     def weights(self):
         """A file of the module's weights, as they are when it is first asked for."""
-        path = self._directory() / "model.safetensors"
+        path = self.checkpoint() / "model.safetensors"
         if not path.exists():
             self.save_weights(path)
         return path
+
+    def checkpoint(self):
+        """A folder as from_pretrained takes it, in which `weights` lie: with config.json, if the
+        module has a configuration of transformers."""
+        folder = self._directory() / "checkpoint"
+        if not folder.exists():
+            folder.mkdir()
+            if self._config is not None:
+                (folder / "config.json").write_text(self._config)
+        return folder
 
     def _directory(self):
         if self._folder is None:
             self._folder = _forks.Folder("tp-mlir-export-")
         return pathlib.Path(self._folder.path)
 
-    def compile(self, output=None, *, mesh=None, plan=None, target=None, progress=False):
+    def compile(self, output=None, *, mesh=None, plan=None, target=None, progress=False,
+                generate=False, context=None, rows=None, chunk=None, page=None, cells=None,
+                kv_dtype=None, train=None, clip=None, momentum=False, shard_optimizer=None,
+                recompute=None, allow_padding=False, overlap=None):
         """Compile to an ExportedProgram. `plan` is one of tp-compile's names or files, or a
-        dict; default the export's own.
+        dict; default the export's own. The others are `tp_mlir.compile`'s. `generate` needs
+        causal logits [batch, sequence, vocabulary] of `input_ids`; `train` needs logits, of which
+        the loss is the cross-entropy with an input `targets`, or a loss of the module's own as
+        the only output. What cannot be derived is an InputError that names the operation.
         """
         folder = self._directory()
         model = folder / "model.mlir"
@@ -77,8 +93,12 @@ class Exported:
         if isinstance(plan, dict):
             (folder / "plan.json").write_text(json.dumps(plan))
             plan = folder / "plan.json"
-        program = _program.compile(model, output, mesh=mesh, plan=plan, target=target,
-                                   progress=progress)
+        program = _program.compile(
+            model, output, mesh=mesh, plan=plan, target=target, progress=progress,
+            generate=generate, context=context, rows=rows, chunk=chunk, page=page, cells=cells,
+            kv_dtype=kv_dtype, train=train, clip=clip, momentum=momentum,
+            shard_optimizer=shard_optimizer, recompute=recompute, allow_padding=allow_padding,
+            overlap=overlap)
         return ExportedProgram(program, self)
 
     def compare(self, tensors, expected, tolerance):
@@ -132,6 +152,44 @@ class ExportedProgram(_program.Program):
     def open(self, weights=None, backend=None, timeout=None):
         """As Program.open."""
         return super().open(self._weights(weights), backend, timeout)
+
+    def llm(self, folder=None, **options):
+        """Open a program that compile(..., generate=True) has made, to answer prompts.
+
+        Args:
+            folder: checkpoint folder with weights and, for texts, a tokenizer; default the
+                module's weights, which answer token ids.
+            options: of LLM: backend, timeout, queue, speculate.
+
+        Returns:
+            LLM.
+        """
+        from ..llm import LLM
+
+        if folder is None:
+            self._exported.weights()
+            folder = self._exported.checkpoint()
+        return LLM(folder, program=self.path, **options)
+
+    def generate(self, prompts, folder=None, **options):
+        """Continue prompts once, as LLM.generate does; `llm` keeps the weights open for more."""
+        with self.llm(folder) as llm:
+            return llm.generate(prompts, **options)
+
+    def train(self, weights=None, lr=None, timeout=None, resume=None, **settings):
+        """As Program.train, by default from the module's weights. What Trainer.save writes has the
+        names of the module's state: module.load_state_dict(load_file(".../model.safetensors"))."""
+        if lr is None:
+            raise InputError("export", 1, "train: expected a learning rate, lr")
+        if weights is None:
+            self._exported.weights()
+            weights = self._exported.checkpoint()
+        return super().train(weights, lr, timeout, resume,
+                             _source=self._exported.checkpoint(), **settings)
+
+    def gradients(self, inputs, weights=None, **options):
+        """As Program.gradients, by default of the module's weights."""
+        return super().gradients(self._weights(weights), inputs, **options)
 
     def _weights(self, weights):
         return self._exported.weights() if weights is None else weights
