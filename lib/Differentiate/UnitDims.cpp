@@ -76,9 +76,9 @@ static void dropUnitDims(linalg::GenericOp op) {
   unsigned numInputs = op.getNumDpsInputs();
   ValueRange inputs = ArrayRef(operands).take_front(numInputs),
              outputs = ArrayRef(operands).drop_front(numInputs);
-  auto now = linalg::GenericOp::create(builder, loc, TypeRange(outputs), inputs,
-                                       outputs, maps,
-                                       op.getIteratorTypesArray());
+  auto now =
+      linalg::GenericOp::create(builder, loc, TypeRange(outputs), inputs,
+                                outputs, maps, op.getIteratorTypesArray());
   now.getRegion().takeBody(op.getRegion());
   now->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   for (auto [i, result] : llvm::enumerate(op.getResults())) {

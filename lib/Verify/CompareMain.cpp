@@ -162,8 +162,8 @@ FailureOr<MainRuns> MainRuns::make(ModuleOp program, const Script &script,
     return failure();
   runs.ids = *ids;
   for (unsigned i = 0; i < runs.main.getNumArguments(); ++i) {
-    auto name = runs.main.getArgAttrOfType<StringAttr>(
-        i, TPDialect::getNameAttrName());
+    auto name =
+        runs.main.getArgAttrOfType<StringAttr>(i, TPDialect::getNameAttrName());
     if (name && name.getValue() == "attention_mask")
       runs.mask = i;
   }
