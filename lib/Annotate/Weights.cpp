@@ -10,7 +10,7 @@
 #include "Weights.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 
 using namespace mlir;
 using namespace tp;

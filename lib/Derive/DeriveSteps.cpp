@@ -15,8 +15,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Derive/Passes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/Sizes.h"
-#include "tp/Import/ModelAttributes.h"
 
 namespace tp {
 #define GEN_PASS_DEF_DERIVESTEPS

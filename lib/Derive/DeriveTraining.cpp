@@ -14,8 +14,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Derive/Passes.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Import/ModelAttributes.h"
 
 namespace tp {
 #define GEN_PASS_DEF_DERIVETRAINING

@@ -160,8 +160,6 @@ FailureOr<Value> StepWriter::getBias(nn::AttentionOp op) {
   if (!bias)
     return Value();
   DimParts dims = getPlain(shapeOf(bias));
-  if (dims[1].size() != 1 || dims[2].size() != 1)
-    return refuse(op) << "has a bias of one position";
   dims[1].front().role = Role::Query;
   dims[2].front().role = Role::Key;
   FailureOr<Value> placedBias = place(bias, dims);

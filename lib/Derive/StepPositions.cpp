@@ -19,7 +19,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Rules/Rules.h"
 
 using namespace mlir;
@@ -496,8 +496,7 @@ FailureOr<Value> StepWriter::placeConstant(Operation *op,
       return refuse(op) << (part.role == Role::Query
                                 ? "makes the bias of a key depend on the query"
                                 : "is another for each text of the batch");
-    if (along)
-      return refuse(op) << "is a constant of two positions";
+    assert(!along && "a tensor has the sequence, or the keys, once");
     along = p++;
   }
   Type element = type.getElementType();

@@ -12,7 +12,7 @@
 #include "StepWriter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Rules/Rules.h"
 
 using namespace mlir;

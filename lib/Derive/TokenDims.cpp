@@ -15,7 +15,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Rules/Rules.h"
 
 using namespace mlir;
@@ -216,14 +216,14 @@ LogicalResult TokenDims::visit(Operation *op) {
   if (failed(rule))
     return failure();
   TokenOp &entry = ops[op] = {*rule, FactorParts(rule->factors.size())};
+  if (isa<nn::AttentionOp, nn::CausalConvOp, nn::GatedDeltaRuleOp>(op))
+    return visitMixing(op, entry);
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     const DimParts *given = find(operand);
     if (given && !distribute(*rule, rule->operands[i], *given, entry.factors))
       return refuse(op) << "regroups the positions of a sequence (operand " << i
                         << ")";
   }
-  if (isa<nn::AttentionOp, nn::CausalConvOp, nn::GatedDeltaRuleOp>(op))
-    return visitMixing(op, entry);
   for (auto [f, parts] : llvm::enumerate(entry.factors)) {
     if (!parts || !hasTokens(ArrayRef(*parts)))
       continue;

@@ -14,9 +14,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Differentiate/Passes.h"
-#include "tp/Import/ModelAttributes.h"
 
 namespace tp {
 #define GEN_PASS_DEF_MAKETRAININGSTEP

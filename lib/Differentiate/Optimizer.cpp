@@ -15,7 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 
 using namespace mlir;
 using namespace tp;

@@ -12,7 +12,7 @@
 #include "Training.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 
 using namespace mlir;
 using namespace tp;

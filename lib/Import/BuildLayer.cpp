@@ -13,7 +13,7 @@
 
 #include "LayerParts.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 
 using namespace mlir;
 

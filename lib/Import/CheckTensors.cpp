@@ -11,10 +11,10 @@
 #include "CheckTensors.h"
 
 #include "JsonFile.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/CompareTensors.h"
 #include "tp/Import/Import.h"
-#include "tp/Import/ModelAttributes.h"
 #include "tprt/names.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/Sequence.h"

@@ -11,8 +11,8 @@
 #include "GenerationConfig.h"
 #include "JsonFile.h"
 #include "mlir/IR/Builders.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/Sizes.h"
-#include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
-#include "tp/Import/ModelAttributes.h"
 #include "tp/Import/Passes.h"
 
 namespace tp {

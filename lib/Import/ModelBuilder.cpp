@@ -16,9 +16,9 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Import/ModelAttributes.h"
 #include "tprt/names.h"
 #include <cmath>
 

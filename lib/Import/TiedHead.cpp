@@ -10,8 +10,8 @@
 #include "TiedHead.h"
 
 #include "JsonFile.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Import/CompareTensors.h"
-#include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

@@ -12,8 +12,8 @@
 #include "Training.h"
 
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Import/ModelAttributes.h"
 
 using namespace mlir;
 

@@ -12,8 +12,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
-#include "tp/Import/ModelAttributes.h"
 #include "tp/Verify/Passes.h"
 #include "tp/Verify/Stages.h"
 #include <cmath>

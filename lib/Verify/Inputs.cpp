@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Import/ModelAttributes.h"
 #include "tp/Interfaces/ShardingInterface.h"
 #include "tp/Verify/Verify.h"
 

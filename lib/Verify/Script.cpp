@@ -9,7 +9,7 @@
 
 #include "Script.h"
 
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <numeric>

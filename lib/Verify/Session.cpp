@@ -12,8 +12,8 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "tp/CodeGen/Artifact.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
-#include "tp/Import/ModelAttributes.h"
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Verify/Passes.h"

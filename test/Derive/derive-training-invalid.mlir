@@ -15,7 +15,7 @@ func.func @main(%x: tensor<8xi64>) -> tensor<8xi64> {
 // -----
 
 module attributes {tp.training = {optimizer = "sgd"}} {
-  // expected-error @below {{the module asks for a training step already}}
+  // expected-error @below {{training cannot be derived: the module asks for a training step already}}
   func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
     return %x : tensor<4x8xf32>
   }

@@ -14,7 +14,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
-#include "tp/Import/ModelAttributes.h"
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 
 using namespace mlir;
 

@@ -40,6 +40,26 @@ def DeriveSteps : Pass<"tp-derive-steps", "::mlir::ModuleOp"> {
       return %logits : tensor<1x8x16xf32>
     }
     ```
+    After, with `context=64 rows=2 chunk=2`:
+    ```mlir
+    module attributes {tp.generation = {cells = 128 : i64, chunk = 2 : i64, context = 64 : i64, page = 32 : i64, rows = 2 : i64, ...}} {
+      tp.state @values : tensor<128x1x4xf32>
+      tp.state @keys : tensor<128x1x4xf32>
+      ...
+      func.func @step_2(%ids: tensor<1x2xi32> {...}, %starts: tensor<3xi32> {...}, %context: tensor<2xi32> {...}, %table: tensor<2x2xi32> {...},
+                        %keys: tensor<128x1x4xf32> {tp.state = @keys}, %values: tensor<128x1x4xf32> {tp.state = @values}, ...) -> (...) {
+        %rows, %positions, %cells = nn.token_places %starts, %context, %table {page = 32 : i64} : (tensor<3xi32>, tensor<2xi32>, tensor<2x2xi32>) -> (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>)
+        %words = tp.parameter "words" : tensor<16x4xf32>
+        %x = nn.embedding %ids, %words : (tensor<1x2xi32>, tensor<16x4xf32>) -> tensor<1x2x4xf32>
+        %heads = tensor.expand_shape %x [[0], [1], [2, 3]] output_shape [1, 2, 1, 4] : tensor<1x2x4xf32> into tensor<1x2x1x4xf32>
+        %k = tensor.collapse_shape %heads [[0, 1], [2], [3]] : tensor<1x2x1x4xf32> into tensor<2x1x4xf32>
+        %nextKeys = nn.cache_write %k, %cells, %keys : (tensor<2x1x4xf32>, tensor<2xi32>, tensor<128x1x4xf32>) -> tensor<128x1x4xf32>
+        ...
+        %a = nn.paged_attention %heads, %nextKeys, %nextValues, %rows, %positions, %table {page = 32 : i64, scale = 5.000000e-01 : f64} : ...
+        ...
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",

@@ -9,8 +9,8 @@
 
 #include "Tables.h"
 
+#include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
-#include "tp/Import/ModelAttributes.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Resolve/Provenance.h"
 #include "tp/Schedule/Buffers.h"

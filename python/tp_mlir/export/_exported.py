@@ -176,11 +176,9 @@ class ExportedProgram(_program.Program):
         with self.llm(folder) as llm:
             return llm.generate(prompts, **options)
 
-    def train(self, weights=None, lr=None, timeout=None, resume=None, **settings):
+    def train(self, weights=None, *, lr, timeout=None, resume=None, **settings):
         """As Program.train, by default from the module's weights. What Trainer.save writes has the
         names of the module's state: module.load_state_dict(load_file(".../model.safetensors"))."""
-        if lr is None:
-            raise InputError("export", 1, "train: expected a learning rate, lr")
         if weights is None:
             self._exported.weights()
             weights = self._exported.checkpoint()

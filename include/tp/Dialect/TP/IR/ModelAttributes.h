@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_IMPORT_MODELATTRIBUTES_H
-#define TP_IMPORT_MODELATTRIBUTES_H
+#ifndef TP_DIALECT_TP_IR_MODELATTRIBUTES_H
+#define TP_DIALECT_TP_IR_MODELATTRIBUTES_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -80,4 +80,4 @@ inline constexpr llvm::StringLiteral sequencesAttrName = "tp.sequences";
 inline constexpr llvm::StringLiteral initAttrName = "tp.init";
 } // namespace tp
 
-#endif // TP_IMPORT_MODELATTRIBUTES_H
+#endif // TP_DIALECT_TP_IR_MODELATTRIBUTES_H
