@@ -241,7 +241,9 @@ FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
     if (rule->factors[f].kind == FactorKind::Whole &&
         isa<tensor::ExtractSliceOp>(op))
       return remember(placeSlice(op, dims));
-    if (rule->factors[f].kind != FactorKind::Parallel)
+    bool isStructured = isa<linalg::LinalgOp>(op);
+    if (rule->factors[f].kind != FactorKind::Parallel ||
+        (rule->factors[f].readsIndex && !isStructured))
       return refuse(op) << "combines positions";
     bool isOne = parts->size() == 1;
     Role role = parts->front().role;

@@ -176,15 +176,27 @@ FailureOr<Value> StepWriter::get(Value value, const DimParts &dims) {
   return hasTokens(dims) ? place(value, dims) : copy(value);
 }
 
+/// Whether a constraint cuts a dimension that tokens are in.
+static bool cutsTokens(ShardingConstraintOp op, const ShardingRule &rule,
+                       const FactorParts &factors) {
+  DimParts dims = project(rule, rule.operands.front(), factors);
+  for (auto [parts, dim] : llvm::zip_equal(dims, op.getSharding().getDims()))
+    if (hasTokens(ArrayRef(parts)) && !dim.getAxes().empty())
+      return true;
+  return false;
+}
+
 FailureOr<SmallVector<Value>> StepWriter::rebuild(Operation *op,
                                                   const ShardingRule &rule,
                                                   const FactorParts &factors,
                                                   ValueRange operands) {
-  // A constraint is a promise to the user, which the per-rank form has kept.
-  if (isa<ShardingConstraintOp>(op)) {
-    SmallVector<Value> results = cloneLocal(
-        op, builder, operands, TypeRange(ValueRange(operands.front())));
-    return results;
+  // A constraint is a promise to the user, which the per-rank form has kept. Of
+  // texts and positions it says nothing in a step, which has one row of tokens.
+  if (auto constraint = dyn_cast<ShardingConstraintOp>(op)) {
+    if (cutsTokens(constraint, rule, factors))
+      return SmallVector<Value>{operands.front()};
+    return cloneLocal(op, builder, operands,
+                      TypeRange(ValueRange(operands.front())));
   }
   SmallVector<Type> types;
   for (auto [result, tensor] : llvm::zip_equal(op->getResults(), rule.results))

@@ -243,6 +243,9 @@ LogicalResult TokenDims::visit(Operation *op) {
                         << "), which steps compute some at a time";
     bool isPosition =
         parts->size() == 1 && parts->front().role == Role::Sequence;
+    if (factor.readsIndex && !isa<linalg::LinalgOp>(op))
+      return refuse(op) << "depends on where each element stands in all of its "
+                           "operand";
     if (readsIndex(op, f) && !isPosition)
       return refuse(op) << "reads the number of a text in the batch, or that "
                            "of a token in all texts";

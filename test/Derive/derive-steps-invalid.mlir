@@ -475,6 +475,20 @@ func.func @main(%ids: tensor<1x4xi64>) -> tensor<1x4x16xf32> {
 
 // -----
 
+// What dropout drops depends on all of the batch, in whatever position.
+
+func.func @main(%ids: tensor<1x8xi64>) -> tensor<1x8x16xf32> {
+  %words = tp.parameter "words" : tensor<16x4xf32>
+  %x = nn.embedding %ids, %words : (tensor<1x8xi64>, tensor<16x4xf32>) -> tensor<1x8x4xf32>
+  %n = arith.constant dense<1> : tensor<i64>
+  // expected-error @below {{'nn.dropout' depends on where each element stands in all of its operand}}
+  %y = nn.dropout %x, %n, %n {op_id = 0 : i64, probability = 0.5 : f64} : tensor<1x8x4xf32>
+  %l = nn.linear %y, %words : (tensor<1x8x4xf32>, tensor<16x4xf32>) -> tensor<1x8x16xf32>
+  return %l : tensor<1x8x16xf32>
+}
+
+// -----
+
 // expected-error @below {{steps of generation cannot be derived from a function without a body}}
 func.func private @main(%ids: tensor<1x8xi64>) -> tensor<1x8x16xf32>
 

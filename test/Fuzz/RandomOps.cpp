@@ -522,17 +522,22 @@ Value ProgramMaker::attention() {
                                       *rotated, table.getCos(), table.getSin());
   }
   Value mask;
-  if (chance(30) && !inRepeat)
+  if (chance(30) && !inRepeat && !isCausal)
     mask = argument(
         RankedTensorType::get({shape[0], shape[1]}, builder.getI64Type()));
-  bool causal = chance(60);
+  bool causal = chance(60) || isCausal;
   IntegerAttr window =
       chance(30) ? builder.getI64IntegerAttr(3) : IntegerAttr();
   FloatAttr softCap = chance(20) ? builder.getF64FloatAttr(2.5) : FloatAttr();
+  Value bias, sinks;
+  if (isCausal && chance(25))
+    bias = slopes(queryHeads, shape[1]);
+  if (isCausal && chance(20))
+    sinks = parameter({queryHeads}, "sinks");
   Value mixed =
       nn::AttentionOp::create(
-          builder, loc, query.getType(), Type(), query, key, values, mask,
-          Value(), Value(), builder.getF64FloatAttr(0.7),
+          builder, loc, query.getType(), Type(), query, key, values, mask, bias,
+          sinks, builder.getF64FloatAttr(0.7),
           causal ? builder.getUnitAttr() : UnitAttr(), window, softCap)
           .getResult();
   Value flat = tensor::CollapseShapeOp::create(
@@ -631,7 +636,8 @@ Value ProgramMaker::repeat(Value value) {
   int64_t count = 2 + below(2);
   Shape stackedShape = shapeOf(value);
   stackedShape.insert(stackedShape.begin(), count);
-  bool takes = chance(25) && stackedShape.size() <= 4, gives = chance(25);
+  bool takes = chance(25) && stackedShape.size() <= 4 && !isCausal,
+       gives = chance(25) && !isCausal;
   SmallVector<Value> stacked;
   SmallVector<Type> results;
   if (takes)
@@ -651,8 +657,10 @@ Value ProgramMaker::repeat(Value value) {
       keep(other);
   keep(carried);
   for (int64_t steps = 1 + below(3); steps > 0; --steps)
-    if (Value next = shapePreserving(carried))
-      keep(carried = next);
+    if (Value next =
+            isCausal && chance(50) ? attention() : shapePreserving(carried))
+      if (next.getType() == carried.getType())
+        keep(carried = next);
   if (takes)
     keep(carried = arith::AddFOp::create(builder, loc, carried,
                                          op.getStackedArgs()[0]));

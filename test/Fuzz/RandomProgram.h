@@ -21,12 +21,17 @@ namespace tp::fuzz {
 mlir::OwningOpRef<mlir::ModuleOp> makeRandomProgram(mlir::MLIRContext *context,
                                                     uint64_t seed);
 
+/// The same with @main `ids [B, S] -> logits [B, S, V]`, which is causal.
+mlir::OwningOpRef<mlir::ModuleOp> makeCausalProgram(mlir::MLIRContext *context,
+                                                    uint64_t seed);
+
 /// Grows one function. Values of rank 1 to 4 that later operations may use are
 /// in a pool.
 class ProgramMaker : Frame {
 public:
   ProgramMaker(mlir::MLIRContext *context, uint64_t seed);
   mlir::OwningOpRef<mlir::ModuleOp> make();
+  mlir::OwningOpRef<mlir::ModuleOp> makeCausal();
 
 private:
   int64_t someWidth() { return pick({6, 8, 10, 12, 16, 24}); }
@@ -83,12 +88,21 @@ private:
   mlir::Value withStatistics(mlir::Value value);
   mlir::Value repeat(mlir::Value value);
 
+  //===-- Causal programs (RandomCausal.cpp)
+  //---------------------------------------===//
+  void addCausal();
+  mlir::Value rowsOfPositions(mlir::Value value);
+  mlir::Value convolution(mlir::Value value);
+  mlir::Value slopes(int64_t heads, int64_t length);
+
   mlir::func::FuncOp function;
   mlir::FloatType element;
   llvm::SmallVector<mlir::Value> pool;
   int64_t numParameters = 0, numDropouts = 0;
   /// In a tp.repeat, whose parameters are templates.
   bool inRepeat = false;
+  /// No token sees a later one.
+  bool isCausal = false;
 };
 
 } // namespace tp::fuzz

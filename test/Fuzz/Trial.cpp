@@ -16,6 +16,7 @@
 #include "RandomProgram.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Verifier.h"
+#include "tp/Derive/DeriveSteps.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Verify/Stages.h"
 #include <chrono>
@@ -32,6 +33,7 @@ StringRef stringify(Outcome outcome) { return outcomeWords[size_t(outcome)]; }
 const Generator *findGenerator(StringRef name) {
   static const Generator generators[] = {
       {"transformers", makeRandomProgram, false},
+      {"causal", makeCausalProgram, false, true},
       {"bodies", makeBodyProgram, true},
       {"uneven", makeUnevenProgram, true},
       {"folds", makeFoldProgram, true}};
@@ -128,6 +130,18 @@ static bool isRefusedByDefinition(StringRef error) {
          error.starts_with("'tp.parameter' op");
 }
 
+/// Adds steps on so small a cache that texts take several pages and rows wait
+/// for each other.
+static LogicalResult derive(func::FuncOp main) {
+  auto ids = cast<RankedTensorType>(main.getArgumentTypes().front());
+  GenerateRequest request;
+  request.context = ids.getDimSize(1);
+  request.rows = 2;
+  request.chunk = 3;
+  request.page = 2;
+  return deriveSteps(main, request);
+}
+
 static void verifyTrial(Trial &trial, ModuleOp module,
                         const Generator &generator,
                         ArrayRef<std::string> stages) {
@@ -147,6 +161,19 @@ static void verifyTrial(Trial &trial, ModuleOp module,
     return;
   }
   trial.counts = countBodies(module);
+  VerifyOptions options;
+  options.seed = trial.seed;
+  if (generator.generates) {
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    if (failed(derive(main)) || failed(verify(module))) {
+      bool isRefused =
+          StringRef(error).starts_with("steps of generation cannot be derived");
+      trial.message = error;
+      trial.outcome = isRefused ? Outcome::Refused : Outcome::Wrong;
+      return;
+    }
+    options.script = trial.seed;
+  }
   Coverage coverage;
   bool ran = false;
   std::vector<VerifyStage> steps = makeVerifyStages("", "none", stages);
@@ -166,8 +193,6 @@ static void verifyTrial(Trial &trial, ModuleOp module,
       breaksOwnWork |= failed(result) && isPerRank(module);
       return result;
     };
-  VerifyOptions options;
-  options.seed = trial.seed;
   std::vector<VerifyStage> first;
   if (generator.mayBeUndefined)
     first = makeFirstStages();

@@ -53,6 +53,8 @@ struct Generator {
                                             uint64_t seed);
   /// A one-device program may be undefined on its inputs.
   bool mayBeUndefined = false;
+  /// Steps of generation are derived, and a random script of them is compared.
+  bool generates = false;
 };
 /// Null if there is none of that name.
 const Generator *findGenerator(llvm::StringRef name);

@@ -186,7 +186,8 @@ int main(int argc, char **argv) {
   cl::opt<std::string> generatorName(
       "generator", cl::init("transformers"), cl::cat(category),
       cl::desc(
-          "What programs: transformers (default), bodies, uneven or folds"));
+          "What programs: transformers (default), causal, bodies, uneven or "
+          "folds"));
   cl::opt<uint64_t> first("seed", cl::init(1), cl::cat(category),
                           cl::desc("Seed of the first program"));
   cl::opt<unsigned> programs("programs", cl::init(1), cl::cat(category),
@@ -211,9 +212,10 @@ int main(int argc, char **argv) {
                               "Random programs, meshes and annotations\n");
   const Generator *generator = findGenerator(generatorName);
   if (!generator) {
-    llvm::errs()
-        << "expected --generator transformers, bodies, uneven or folds, got "
-        << generatorName << "\n";
+    llvm::errs() << "expected --generator transformers, causal, bodies, uneven "
+                    "or folds, "
+                    "got "
+                 << generatorName << "\n";
     return 2;
   }
   if (programs == 0) {
