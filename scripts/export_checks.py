@@ -16,7 +16,7 @@ _NEW, _STEPS = 6, 8
 _BETAS, _EPS, _DECAY, _RATE = (0.9, 0.95), 1e-8, 0.1, 1e-3
 
 
-def check_generation(exported, model, degree, tolerance):
+def check_generation(exported, model, degree):
     """How far the logits of what was generated are below PyTorch's largest ones, of the largest
     value: 0 where all ids are those of a greedy search. Raises ToolError."""
     random = numpy.random.default_rng(degree)
@@ -56,7 +56,7 @@ def train_reference(exported, model):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(float(loss))
+        losses.append(loss.item())
     return losses, {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 

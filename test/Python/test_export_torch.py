@@ -604,3 +604,71 @@ def test_bf16_of_architectures(name):
         for key in export.outputs:
             allowed = 1.25 * numpy.linalg.norm(own[key] - exact[key])
             assert numpy.linalg.norm(ours[key] - exact[key]) <= allowed
+
+
+# -- what is derived from exports
+
+RATE, STEPS = 0.1, 4
+
+
+def trained(module, tensors, loss, degree, **inputs):
+    """Losses of steps of SGD, ours and PyTorch's; `loss` of what the module gives."""
+    export = tp_mlir.export(module, tensors, outputs=inputs.pop("outputs", None))
+    export.weights()
+    module = copy.deepcopy(module)
+    optimizer, want = torch.optim.SGD(module.parameters(), lr=RATE), []
+    for _ in range(STEPS):
+        value = loss(module(*tensors))
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+        want.append(value.item())
+    batch = {name: tensor.numpy() for name, tensor in zip(export.inputs, tensors)} | inputs
+    with export.compile(mesh=f"tp={degree}", train="sgd").train(lr=RATE) as trainer:
+        return [trainer.step(batch).loss for _ in range(STEPS)], want
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("reduction, ignored", [("mean", -100), ("sum", 3), ("mean", 3)])
+def test_cross_entropy(reduction, ignored, degree):
+    """A loss of the module's own, whose targets are an input like others."""
+    torch.manual_seed(1)
+    x, y = torch.randn(12, 8), torch.randint(0, 6, (12,))
+    y[2] = ignored
+    module = Call(lambda self, x, y: functional.cross_entropy(
+        self.layers(x), y, ignore_index=ignored, reduction=reduction))
+    module.layers = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 6))
+    ours, want = trained(module.eval(), (x, y), lambda value: value, degree)
+    assert numpy.allclose(ours, want, rtol=2e-5)
+
+
+def test_classes_of_rows():
+    """Logits of whole rows have a loss, too."""
+    torch.manual_seed(2)
+    module = nn.Sequential(nn.Linear(8, 16), nn.SiLU(), nn.Linear(16, 6)).eval()
+    x, y = torch.randn(12, 8), torch.randint(0, 6, (12,))
+    ours, want = trained(module, (x,), lambda logits: functional.cross_entropy(logits, y), 2,
+                         targets=y.numpy())
+    assert numpy.allclose(ours, want, rtol=2e-5)
+
+
+@pytest.mark.parametrize("options, problem", [
+    ({"weight": torch.ones(6)}, "with weights of classes"),
+    ({"label_smoothing": 0.1}, "with label_smoothing")])
+def test_cross_entropy_that_is_refused(options, problem):
+    module = Call(lambda self, x, y: functional.cross_entropy(x, y, **options)).eval()
+    with pytest.raises(tp_mlir.InputError, match=problem):
+        tp_mlir.export(module, (torch.randn(4, 6), torch.randint(0, 6, (4,))))
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_generates_and_trains(name):
+    """scripts/survey-exports asks this of every architecture."""
+    import export_checks
+    from export_models import build
+    model, args, kwargs, entry = build(name)
+    export = tp_mlir.export(model, args, kwargs, outputs=entry.outputs)
+    assert export_checks.check_generation(export, model, 2) <= 2e-5
+    reference = export_checks.train_reference(export, model)
+    losses, weights = export_checks.check_training(export, model.config.vocab_size, reference, 2)
+    assert losses <= 1e-4 and weights <= 1e-2

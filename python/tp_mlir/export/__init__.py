@@ -47,6 +47,7 @@ def export(module, args=(), kwargs=None, *, outputs=None, check=True):
         _attention,
         _experts,
         _layers,
+        _losses,
         _movement,
         _pointwise,
         _reduce,

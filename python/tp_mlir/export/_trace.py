@@ -26,7 +26,7 @@ aten = torch.ops.aten
 # Operations that are not decomposed: they become nn operations, or contractions of N dimensions.
 _WHOLE = [aten.linear.default, aten.scaled_dot_product_attention.default,
           aten.layer_norm.default, aten.rms_norm.default, aten.silu.default, aten.softmax.int,
-          aten.matmul.default]
+          aten.matmul.default, aten.cross_entropy_loss.default]
 
 _IDENTITIES = {aten.alias.default, aten.clone.default, aten.contiguous.default,
                aten.detach.default, aten.lift_fresh_copy.default, aten.dropout.default,
