@@ -162,6 +162,8 @@ FailureOr<Value> StepWriter::getBias(nn::AttentionOp op) {
   DimParts dims = getPlain(shapeOf(bias));
   dims[1].front().role = Role::Query;
   dims[2].front().role = Role::Key;
+  // A sink has a score of its own.
+  ignoresShifts = !op.getSinks();
   FailureOr<Value> placedBias = place(bias, dims);
   if (failed(placedBias))
     return failure();

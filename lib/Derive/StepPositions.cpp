@@ -444,6 +444,37 @@ findSeries(const SeenConstant &seen, unsigned p) {
   return std::pair(std::move(firsts), std::move(steps));
 }
 
+/// Makes numbers step * (key - query), as far as the query sees keys, those of
+/// step * key: what is left out is the same for all keys, and changes no
+/// weight. False if they are no such numbers. `q` and `k` are the parts of
+/// query and key.
+static bool leaveQueryOut(SeenConstant &seen, unsigned q, unsigned k) {
+  auto number = dyn_cast<FloatAttr>(seen.elements.front());
+  if (!number || number.getType().isF64() ||
+      seen.parts[q].size != seen.parts[k].size)
+    return false;
+  auto stride = [&](unsigned p) {
+    return getProduct(ArrayRef(seen.parts).drop_front(p + 1));
+  };
+  int64_t size = seen.parts[q].size, ofQuery = stride(q), ofKey = stride(k);
+  SmallVector<Attribute> changed(seen.elements);
+  Attribute zero = FloatAttr::get(number.getType(), 0.0);
+  for (size_t i = 0; i < seen.elements.size(); ++i) {
+    int64_t query = i / ofQuery % size, key = i / ofKey % size;
+    int64_t start = i - query * ofQuery - key * ofKey;
+    auto before = cast<FloatAttr>(seen.elements[start + ofQuery]);
+    Attribute step = FloatAttr::get(number.getType(), -before.getValue());
+    // A zero may have either sign.
+    auto is = cast<FloatAttr>(seen.elements[i]).getValueAsDouble();
+    auto expected = cast<FloatAttr>(getTerm(zero, step, key - query));
+    if (key <= query && is != expected.getValueAsDouble())
+      return false;
+    changed[i] = getTerm(zero, step, key);
+  }
+  seen.elements = std::move(changed);
+  return true;
+}
+
 /// Emits first + step * position at an element of `type`.
 static Value emitTerm(OpBuilder &b, Location loc, Type type, Value first,
                       Value step, Value position) {
@@ -476,6 +507,16 @@ FailureOr<Value> StepWriter::placeConstant(Operation *op,
   for (const Parts &parts : dims)
     llvm::append_range(seen.parts, parts);
   llvm::append_range(seen.elements, elements.getValues<Attribute>());
+  auto findRole = [&](Role role) {
+    const Part *found =
+        llvm::find_if(seen.parts, [&](Part part) { return part.role == role; });
+    return found == seen.parts.end()
+               ? std::optional<unsigned>()
+               : std::optional<unsigned>(found - seen.parts.begin());
+  };
+  auto query = findRole(Role::Query), key = findRole(Role::Key);
+  if (query && key && ignoresShifts && !isSameAlong(seen, *query))
+    leaveQueryOut(seen, *query, *key);
   // Along the sequence or the keys elements may be the same, too.
   SmallVector<std::pair<unsigned, Part>> same;
   std::optional<unsigned> along;

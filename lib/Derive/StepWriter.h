@@ -173,6 +173,8 @@ private:
   /// The loop here that is being filled, of each block of the forward program
   /// that it stands in.
   llvm::DenseMap<mlir::Block *, mlir::Operation *> loops;
+  /// Numbers that are the same for all keys may be left out of a bias.
+  bool ignoresShifts = false;
   int64_t positionLimit = 0;
   mlir::Operation *limitingOp = nullptr;
   TableParts parts;

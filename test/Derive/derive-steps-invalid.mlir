@@ -74,7 +74,7 @@ func.func @main(%ids: tensor<1x3xi64>) -> tensor<1x3x16xf32> {
   %x = nn.embedding %ids, %words : (tensor<1x3xi64>, tensor<16x4xf32>) -> tensor<1x3x4xf32>
   %q = tensor.expand_shape %x [[0], [1], [2, 3]] output_shape [1, 3, 1, 4] : tensor<1x3x4xf32> into tensor<1x3x1x4xf32>
   // expected-error @below {{'arith.constant' makes the bias of a key depend on the query}}
-  %bias = arith.constant dense<[[[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]]> : tensor<1x3x3xf32>
+  %bias = arith.constant dense<[[[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]]]> : tensor<1x3x3xf32>
   %a = nn.attention %q, %q, %q bias %bias {causal, scale = 0.5 : f64} : (tensor<1x3x1x4xf32>, tensor<1x3x1x4xf32>, tensor<1x3x1x4xf32>, tensor<1x3x3xf32>) -> tensor<1x3x1x4xf32>
   %m = tensor.collapse_shape %a [[0], [1], [2, 3]] : tensor<1x3x1x4xf32> into tensor<1x3x4xf32>
   %l = nn.linear %m, %words : (tensor<1x3x4xf32>, tensor<16x4xf32>) -> tensor<1x3x16xf32>

@@ -93,8 +93,20 @@ Value ProgramMaker::convolution(Value value) {
                                   bias, /*reversed=*/UnitAttr());
 }
 
-/// [heads, positions, positions]: a multiple of the key's position.
+/// [heads, positions, positions]: a multiple of the key's position, or of its
+/// distance.
 Value ProgramMaker::slopes(int64_t heads, int64_t length) {
+  if (chance(50)) {
+    SmallVector<Attribute> distances;
+    for (int64_t i = 0; i < heads; ++i)
+      for (int64_t query = 0; query < length; ++query)
+        for (int64_t key = 0; key < length; ++key)
+          distances.push_back(builder.getFloatAttr(
+              element, double(key - query) / double(2 << i)));
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(tensor({heads, length, length}), distances));
+  }
   SmallVector<Attribute> numbers;
   for (int64_t i = 0; i < heads; ++i)
     for (int64_t j = 0; j < length; ++j)

@@ -532,7 +532,7 @@ Value ProgramMaker::attention() {
   Value bias, sinks;
   if (isCausal && chance(25))
     bias = slopes(queryHeads, shape[1]);
-  if (isCausal && chance(20))
+  if (isCausal && !bias && chance(20))
     sinks = parameter({queryHeads}, "sinks");
   Value mixed =
       nn::AttentionOp::create(

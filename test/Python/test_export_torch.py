@@ -672,3 +672,63 @@ def test_generates_and_trains(name):
     reference = export_checks.train_reference(export, model)
     losses, weights = export_checks.check_training(export, model.config.vocab_size, reference, 2)
     assert losses <= 1e-4 and weights <= 1e-2
+
+
+class Attention(nn.Module):
+    """Attention as people write it: a buffer of what sees what, scores, a softmax."""
+
+    def __init__(self, size, heads, length, places):
+        super().__init__()
+        self.heads, self.places = heads, places
+        self.qkv, self.out = nn.Linear(size, 3 * size), nn.Linear(size, size)
+        self.register_buffer("seen", torch.tril(torch.ones(64, 64)).view(1, 1, 64, 64))
+
+    def forward(self, x):
+        batch, length, size = x.shape
+        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2)
+                   for part in self.qkv(x).split(size, 2))
+        if self.places == "rotated":
+            angles = torch.outer(torch.arange(length).float(), torch.tensor([1.0, 0.1, 0.01, 0.001]))
+
+            def turn(z):
+                a, b = z.chunk(2, -1)
+                return torch.cat([a * angles.cos() - b * angles.sin(),
+                                  b * angles.cos() + a * angles.sin()], -1)
+            q, k = turn(q), turn(k)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        if self.places == "distances":
+            at = torch.arange(length)
+            slopes = torch.tensor([2.0 ** -(2 * i + 1) for i in range(self.heads)])
+            scores = scores + slopes[:, None, None] * (at[None, None] - at[None, :, None])
+        scores = scores.masked_fill(self.seen[:, :, :length, :length] == 0, -math.inf)
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, size))
+
+
+@pytest.mark.parametrize("places", ["learned", "rotated", "distances"])
+def test_what_people_write_generates(places):
+    torch.manual_seed(3)
+    words, size, length = 61, 32, 20
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.places = nn.Embedding(words, size), nn.Embedding(64, size)
+            self.layers = nn.ModuleList([Attention(size, 4, length, places) for _ in range(2)])
+
+        def forward(self, ids):
+            x = self.words(ids)
+            if places == "learned":
+                x = x + self.places(torch.arange(ids.shape[1]))
+            for layer in self.layers:
+                x = x + layer(x)
+            return x @ self.words.weight.T
+    model = Model().eval()
+    export = tp_mlir.export(model, (torch.randint(0, words, (1, length)),))
+    assert export.matched["attention"] == 2
+    program = export.compile(mesh="tp=2", generate=True, context=length, rows=2, chunk=4)
+    prompts = [[5, 6, 7, 8, 9], [1], [2, 3] * 4]
+    for prompt, answer in zip(prompts, program.generate(prompts, max_tokens=6)):
+        with torch.no_grad():
+            logits = model(torch.tensor([[*prompt, *answer.ids]]))[0]
+        for place, chosen in enumerate(answer.ids, len(prompt) - 1):
+            assert logits[place].max() - logits[place, chosen] <= 2e-5 * logits[place].abs().max()

@@ -19,6 +19,7 @@ import torch
 from torch.utils import _pytree
 
 from .._errors import InputError
+from ._bands import find_band
 from ._types import check_tensors, expect_kind
 
 aten = torch.ops.aten
@@ -40,6 +41,18 @@ _FILLS = {aten.full_like.default: None, aten.zeros_like.default: 0, aten.ones_li
 
 _LENIENT = {aten.view.default: aten.reshape.default, aten._unsafe_view.default:
             aten.reshape.default}
+
+
+def is_mask(tensor):
+    """Whether a buffer says which positions see which, and nothing that a checkpoint could say
+    otherwise: a square matrix of two values, a band of which is one of them."""
+    matrix = tensor.squeeze() if tensor.device.type != "meta" else tensor
+    if tensor.device.type == "meta" or matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1]:
+        return False
+    inside = matrix == matrix[-1, 0]
+    outside = matrix[~inside]
+    return bool(outside.numel()) and bool((outside == outside[0]).all()) and find_band(
+        inside.cpu().numpy()) is not None
 
 
 class _Called:
@@ -206,7 +219,10 @@ class Traced:
             source = (signature.inputs_to_parameters.get(node.name)
                       or signature.inputs_to_buffers.get(node.name))
             name = source and source.removeprefix("module.")
-            if name in self.canonical:
+            if node.name in signature.inputs_to_buffers and name in self.canonical and is_mask(
+                    self.state[self.canonical[name]]):
+                self.constants[node] = self.state[self.canonical[name]]
+            elif name in self.canonical:
                 self.parameters[node] = self.canonical[name]
             elif source:
                 held = program.constants.get(source)
