@@ -78,7 +78,8 @@ FailureOr<Value> StepWriter::copy(Value value) {
            << "steps of generation cannot be derived: expected ids alone, and "
               "a mask that attention alone reads, got argument "
            << argument.getArgNumber()
-           << (text ? " (\"" + text.getValue() + "\")" : Twine(""));
+           << (text ? " (\"" + text.getValue() + "\")" : Twine(""))
+           << ": make the program without it, if it can do without";
   }
   OpBuilder::InsertionGuard guard(builder);
   if (Operation *loop = loops.lookup(op->getBlock()))

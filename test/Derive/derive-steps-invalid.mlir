@@ -85,7 +85,7 @@ func.func @main(%ids: tensor<1x3xi64>) -> tensor<1x3x16xf32> {
 
 // Another input than ids has no meaning in a step.
 
-// expected-error @below {{steps of generation cannot be derived: expected ids alone, and a mask that attention alone reads, got argument 1 ("features")}}
+// expected-error @below {{steps of generation cannot be derived: expected ids alone, and a mask that attention alone reads, got argument 1 ("features"): make the program without it, if it can do without}}
 func.func @main(%ids: tensor<1x8xi64> {tp.name = "input_ids"}, %f: tensor<1x8x4xf32> {tp.name = "features"}) -> tensor<1x8x16xf32> {
   %words = tp.parameter "words" : tensor<16x4xf32>
   %x = nn.embedding %ids, %words : (tensor<1x8xi64>, tensor<16x4xf32>) -> tensor<1x8x4xf32>
