@@ -17,6 +17,7 @@
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Conversion/Kernels/Kernels.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/GgufConfig.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Ledger/Ledger.h"
@@ -49,7 +50,7 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext &context,
                                        const CompileOptions &options) {
   if (failed(checkModelPath(&context, options.input)))
     return {};
-  if (options.input != "-" && llvm::sys::fs::is_directory(options.input))
+  if (isCheckpoint(options.input))
     return importModel(&context, options.input, options.import);
   OwningOpRef<ModuleOp> module = readModule(&context, options.input);
   if (module && failed(ignoreTensors(*module, options.import.ignore)))

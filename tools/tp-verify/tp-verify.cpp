@@ -12,6 +12,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "tp/Import/GgufConfig.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/InitAll.h"
@@ -234,7 +235,7 @@ static bool isNarrow(mlir::ModuleOp module) {
 static std::string advise(const CommandLine &line, mlir::ModuleOp module) {
   if (!isNarrow(module))
     return "";
-  return llvm::sys::fs::is_directory(line.input.getValue())
+  return tp::isCheckpoint(line.input.getValue())
              ? "; of 16 bits little can be: --dtype f32 verifies the same "
                "program in f32"
              : "; of 16 bits little can be: verify the same program in f32";
@@ -291,12 +292,12 @@ int main(int argc, char **argv) {
   if (failed(tp::checkModelPath(&context, line.input)))
     return userError;
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      llvm::sys::fs::is_directory(line.input.getValue())
+      tp::isCheckpoint(line.input.getValue())
           ? tp::importModel(&context, line.input, *importOptions)
           : tp::readModule(&context, line.input);
   if (!module)
     return userError;
-  if (!llvm::sys::fs::is_directory(line.input.getValue()) &&
+  if (!tp::isCheckpoint(line.input.getValue()) &&
       failed(tp::ignoreTensors(*module, importOptions->ignore)))
     return userError;
 

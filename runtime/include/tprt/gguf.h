@@ -19,6 +19,7 @@
 #include "tprt/safetensors.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,10 @@ struct GgufTensor {
 };
 
 /// The header of a file: the tensors, and those entries of its metadata that
-/// are integers, lists of integers, or short texts.
+/// are numbers, lists of integers, or short texts.
 struct Gguf {
+  std::set<std::string> keys;            ///< of all entries
+  std::map<std::string, double> numbers; ///< f32 and f64
   std::map<std::string, int64_t> integers;
   std::map<std::string, std::vector<int64_t>> lists;
   std::map<std::string, std::string> texts;

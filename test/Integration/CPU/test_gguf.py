@@ -4,13 +4,15 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import json
+
 import gguf_files
 import numpy
 import pytest
 import quantised
 
 import tp_mlir
-from tp_mlir import gguf
+from tp_mlir import gguf, plan
 
 SEED = 20261127
 
@@ -75,15 +77,47 @@ def test_text(tmp_path):
 
 
 def test_file_itself(tmp_path):
-    """tp-run takes the file in the place of the folder, and bf16 rounds as it does elsewhere."""
+    """The file takes the place of the folder, and bf16 rounds as it does elsewhere."""
     model = gguf_files.llama(SEED, ("Q8_0", "Q5_1"))
     folder, plain = opened(tmp_path, model)
-    program = tp_mlir.compile(folder, seq=8, dtype="bf16")
+    program = tp_mlir.compile(tmp_path / "model-file.gguf", seq=8, dtype="bf16")
     ids = {"input_ids": numpy.random.default_rng(SEED).integers(0, 67, (1, 8))}
     got = program.run(tmp_path / "model-file.gguf", ids)["logits"]
     assert (got == program.run(folder, ids)["logits"]).all()
     expected, _ = logits(plain, 1)
     assert numpy.abs(got - expected).max() < 0.03 * numpy.abs(expected).max()
+
+
+@pytest.mark.parametrize("cache", ("none", "kept"))
+def test_text_of_the_file(tmp_path, monkeypatch, cache):
+    """An engine opens the file, whose end tokens end answers, with and without a cache."""
+    monkeypatch.setenv("TP_MLIR_CACHE", cache if cache == "none" else str(tmp_path / cache))
+    model = gguf_files.llama(SEED, ("Q4_K", "Q6_K"))
+
+    def answer(given):
+        with tp_mlir.LLM(given, dtype="f32", context=32, rows=2, chunk=8) as llm:
+            return list(llm.generate([[1, 5, 9]], max_tokens=6)[0].ids)
+
+    folder, _ = opened(tmp_path, model)
+    file = tmp_path / "model-file.gguf"
+    ids = answer(folder)
+    assert answer(file) == ids and len(ids) == 6
+    gguf_files.write_file(file, model.metadata | {"tokenizer.ggml.eos_token_id": ids[2]},
+                          model.tensors)
+    end = ids.index(ids[2])
+    assert answer(file) in (ids[:end], ids[:end + 1])
+
+
+def test_plan_of_the_file(tmp_path, capsys):
+    """tp-plan sizes the file as it does the folder."""
+    folder, _ = opened(tmp_path, gguf_files.llama(SEED, ("Q8_0",)))
+
+    def rows(given):
+        plan.main([str(given), "--gpu", "h100", "--degrees", "1,2", "--context", "32", "--format",
+                   "json"])
+        return json.loads(capsys.readouterr().out)["rows"]
+
+    assert rows(tmp_path / "model-file.gguf") == rows(folder)
 
 
 def test_refused(tmp_path):
