@@ -16,6 +16,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Conversion/Kernels/Kernels.h"
+#include "tp/Dialect/NN/IR/Quantized.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/GgufConfig.h"
 #include "tp/Import/ImportFlags.h"
@@ -281,6 +282,10 @@ LogicalResult Compilation::runStage(Stage stage, StringRef number) {
       printLedger(*ledger, options);
     return failure();
   }
+  // The ledger, before schedule, counts what will lie in memory.
+  if (stage == Stage::Partition)
+    nn::settlePackedGroups(*module,
+                           !stageOptions.target->getTraits().launchesKernels);
   StringRef name = getStageName(stage);
   report(name);
   if (!options.dumpDirectory.empty()) {

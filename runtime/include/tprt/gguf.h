@@ -29,6 +29,11 @@ namespace tprt {
 /// A file of this name in a checkpoint's directory has its weights.
 inline constexpr std::string_view kGgufFile = "model.gguf";
 
+/// The name of scales, or zero points, ends so where they are blocks: an f16,
+/// and a byte of each group, which it is multiplied with; for zero points these
+/// are the minima. The runtime alone has such tensors.
+inline constexpr std::string_view kGgufBlocksEnd = "_blocks";
+
 /// The form that elements of a type are brought to.
 enum class GgufElements {
   Floats,  ///< as they are
@@ -46,6 +51,11 @@ struct GgufType {
   FileType file; ///< of Floats: their type; of others: of the scales
   int64_t group; ///< elements that share a scale; 0: there is none
   bool hasZeros; ///< Groups have a zero point, an f32.
+
+  /// Groups of a block whose scales are an f16 times bytes; 0: they are not.
+  int64_t packedGroups() const {
+    return group && file == FileType::F32 ? blockElements / group : 0;
+  }
 };
 
 /// A tensor as the file has it.
@@ -76,7 +86,7 @@ Expected<Gguf> readGguf(const std::string &name, int64_t size,
 
 /// One tensor of the checkpoint that a file stands for.
 struct GgufPart {
-  enum class Role { Floats, Values, Scales, Zeros };
+  enum class Role { Floats, Values, Scales, Zeros, ScaleBlocks, ZeroBlocks };
   std::string name;
   /// `offset` is zero: see `tensor`.
   TensorPlace place;

@@ -12,7 +12,7 @@ import pytest
 import quantised
 
 import tp_mlir
-from tp_mlir import gguf, plan
+from tp_mlir import _tools, gguf, plan
 
 SEED = 20261127
 
@@ -62,6 +62,29 @@ def test_architectures(tmp_path, architecture, tied):
     """Biases, norms of heads, norms that are stored plus one, and tables that are heads."""
     folder, plain = opened(tmp_path, gguf_files.llama(SEED, ("Q4_K", "Q6_K"), architecture, tied))
     compare(folder, plain, (2,))
+
+
+@pytest.mark.parametrize("kind", ("Q4_K", "Q6_K"))
+def test_experts(tmp_path, kind):
+    """Experts' scales stay packed alone; two ranks have half of a block of down's inputs."""
+    folder, plain = opened(tmp_path, gguf_files.llama(SEED, (kind,), "qwen3moe",
+                                                      intermediate_size=256))
+    compare(folder, plain, (1, 2))
+
+
+def test_memory(tmp_path):
+    """Scales and minima of Q4_K are an f16 and eight bytes for 256 weights."""
+    model = gguf_files.llama(SEED, ("Q4_K",))
+    folder, _ = opened(tmp_path, model)
+    weights = sum(value.size for value in model.weights.values() if value.ndim == 2)
+    norms = sum(value.nbytes for value in model.weights.values() if value.ndim == 1)
+    tp_mlir.compile(folder, seq=8, dtype="f32", output=tmp_path / "x.tpa")
+    told = json.loads(_tools.run("tp-inspect", [tmp_path / "x.tpa", "--json"]))
+    explained = json.loads(_tools.run("tp-compile", [folder, "--seq", "8", "--explain=json"]))
+    expected = weights * (4 + 20 * 8 / 256) / 8 + norms
+    assert explained["parameters"]["per_rank_bytes"] == expected
+    # Each tensor begins with a line of a cache.
+    assert expected <= told["memory"]["parameter_bytes"] < expected * 1.03
 
 
 def test_text(tmp_path):
