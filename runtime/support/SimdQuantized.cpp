@@ -458,8 +458,9 @@ quantizedTile(const QuantizedWeight &w, const Lines<W> &lines, const float *x,
   for (int i = 0; i < W; ++i) {
     // Lanes are added in one order, however many rows of x there are.
     Vec each[kMostRows] = {};
+    bool isNan = decoders[i].isNan();
     for (int j = 0; j < X; ++j)
-      each[j] = decoders[i].isNan()    ? splat(__builtin_nanf(""))
+      each[j] = isNan                  ? splat(__builtin_nanf(""))
                 : Decoder::kScalesSums ? total[i][j]
                                        : sum[i][j];
     Vec totals = sumEach<kMostRows>(each);
