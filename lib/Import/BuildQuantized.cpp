@@ -383,6 +383,9 @@ Value ModelBuilder::roundInput(StringRef path, Value x,
       scheme->activations->staysFloat)
     return x;
   const ActivationScheme &how = *scheme->activations;
+  // Each expert has a scale of its own in the files.
+  if (how.isStatic && shape.size() > 2)
+    return x;
   Location loc = at(path);
   SmallVector<int64_t> sizes(shapeOf(x)), scaleShape = sizes;
   SmallVector<int64_t> group(sizes.size(), 1);
