@@ -16,8 +16,10 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Conversion/Kernels/Kernels.h"
+#include "tp/Dialect/NN/IR/Quantized.h"
 #include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/GgufConfig.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Schedule/Buffers.h"
@@ -49,7 +51,7 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext &context,
                                        const CompileOptions &options) {
   if (failed(checkModelPath(&context, options.input)))
     return {};
-  if (options.input != "-" && llvm::sys::fs::is_directory(options.input))
+  if (isCheckpoint(options.input))
     return importModel(&context, options.input, options.import);
   OwningOpRef<ModuleOp> module = readModule(&context, options.input);
   if (module && failed(ignoreTensors(*module, options.import.ignore)))
@@ -213,9 +215,7 @@ LogicalResult Compilation::read() {
   stageOptions = options.stages;
   if (stageOptions.mesh.empty() && module->getOps<MeshOp>().empty())
     stageOptions.mesh = "tp=1";
-  bool isCheckpoint =
-      options.input != "-" && llvm::sys::fs::is_directory(options.input);
-  if (!isCheckpoint) {
+  if (!isCheckpoint(options.input)) {
     stageOptions.generate = options.import.generate;
     stageOptions.train = options.import.train;
     if (options.firstStage && (stageOptions.generate || stageOptions.train))
@@ -291,6 +291,10 @@ LogicalResult Compilation::runStage(Stage stage, StringRef number) {
       printLedger(*ledger, options);
     return failure();
   }
+  // The ledger, before schedule, counts what will lie in memory.
+  if (stage == Stage::Partition)
+    nn::settlePackedGroups(*module,
+                           !stageOptions.target->getTraits().launchesKernels);
   StringRef name = getStageName(stage);
   report(name);
   if (!options.dumpDirectory.empty()) {

@@ -65,8 +65,12 @@ struct ExpertsBuilder {
   Value projectLatent(StringRef name, Value x, int64_t outputs) const;
   Spelling spellStack(StringRef name, StringRef stack, int64_t outputs,
                       int64_t inputs, int64_t part) const;
+  SmallVector<Spelling, 2> spell(StringRef name, StringRef stack,
+                                 int64_t outputs, int64_t inputs,
+                                 int64_t part) const;
   Value matrix(StringRef name, StringRef stack, int64_t outputs, int64_t inputs,
                int64_t part = -1) const;
+  Value roundInput(Value x, ArrayRef<Spelling> gate, int64_t inputs) const;
   Value bias(StringRef name, int64_t part) const;
   Value addDownBias(Value y, Value routing) const;
   Value build(Value x, Value choice) const;
@@ -148,13 +152,13 @@ Spelling ExpertsBuilder::spellStack(StringRef name, StringRef stack,
   return spelling;
 }
 
-/// The matrices [experts, outputs, inputs]: a checkpoint may have a tensor for
-/// each expert, or those of all as one. `stack` is the latter's name.
-Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
-                             int64_t inputs, int64_t part) const {
+/// How files have the matrices [experts, outputs, inputs]: a tensor for each
+/// expert, or those of all as one. `stack` is the latter's name.
+SmallVector<Spelling, 2> ExpertsBuilder::spell(StringRef name, StringRef stack,
+                                               int64_t outputs, int64_t inputs,
+                                               int64_t part) const {
   SmallVector<Spelling, 2> spellings{
       {m.namesOf(at(name) + ".weight"), std::nullopt}};
-  SmallVector<int64_t> shape{e.count, outputs, inputs};
   if (part >= 0 && !layout.expertGateUp.empty()) {
     ParameterBox box{
         {e.count, 2 * outputs, inputs}, {0, part * outputs, 0}, {0, 1, 2}};
@@ -167,7 +171,25 @@ Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
   // Biases of experts that have a tensor each are of no known name.
   if (layout.expertsHaveBias)
     spellings.pop_back();
-  return m.weight(spellings, shape);
+  return spellings;
+}
+
+Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
+                             int64_t inputs, int64_t part) const {
+  return m.weight(spell(name, stack, outputs, inputs, part),
+                  {e.count, outputs, inputs});
+}
+
+/// What gate and up read by the checkpoint's recipe. A scale that is found at
+/// run time is that of the token, and so one for all experts.
+Value ExpertsBuilder::roundInput(Value x, ArrayRef<Spelling> gate,
+                                 int64_t inputs) const {
+  SmallVector<int64_t> shape{e.count, e.width, inputs};
+  std::string place = m.placeOf(at(layout.feedForward) + ".experts");
+  Value rounded = m.roundInput(place, x, gate, shape);
+  if (rounded.getType() == x.getType())
+    return rounded;
+  return arith::TruncFOp::create(b, m.at(place), x.getType(), rounded);
 }
 
 /// The bias of gate (part 0) or up (part 1), [experts, width], in f32.
@@ -208,12 +230,18 @@ Value ExpertsBuilder::build(Value x, Value choice) const {
   int64_t hidden = e.latentSize ? e.latentSize : c.hiddenSize;
   x = projectLatent(layout.expertsIn, x, hidden);
   Value gate, up;
-  if (c.activation == Activation::ReLUSquared) {
+  bool isShared = c.activation == Activation::ReLUSquared;
+  if (isShared) {
     gate = up = matrix(layout.expertUp, "up_proj", e.width, hidden);
   } else {
     gate = matrix(layout.expertGate, "gate_up_proj", e.width, hidden, 0);
     up = matrix(layout.expertUp, "gate_up_proj", e.width, hidden, 1);
   }
+  x = roundInput(
+      x,
+      isShared ? spell(layout.expertUp, "up_proj", e.width, hidden, -1)
+               : spell(layout.expertGate, "gate_up_proj", e.width, hidden, 0),
+      hidden);
   Value down = matrix(layout.expertDown, "down_proj", hidden, e.width);
   SmallVector<Value> biases;
   if (layout.expertsHaveBias)

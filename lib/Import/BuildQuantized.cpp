@@ -320,6 +320,12 @@ Value WeightBuilder::build() {
   int64_t groups = group ? int64_t(llvm::divideCeil(k, group)) : 1;
   Value values = buildValues(), scales = buildScales(groups),
         zeros = buildZeros(groups), order = buildGroups();
+  if (scheme.packedGroups)
+    for (Value numbers : {scales, zeros})
+      if (auto parameter =
+              numbers ? numbers.getDefiningOp<ParameterOp>() : ParameterOp())
+        parameter->setAttr(packedGroupsAttrName,
+                           b.getI64IntegerAttr(scheme.packedGroups));
   SmallVector<int64_t> sizes(lead.size(), 1);
   sizes.push_back(scheme.rows ? 1 : 0);
   sizes.push_back(order ? 0 : group);
@@ -377,6 +383,9 @@ Value ModelBuilder::roundInput(StringRef path, Value x,
       scheme->activations->staysFloat)
     return x;
   const ActivationScheme &how = *scheme->activations;
+  // Each expert has a scale of its own in the files.
+  if (how.isStatic && shape.size() > 2)
+    return x;
   Location loc = at(path);
   SmallVector<int64_t> sizes(shapeOf(x)), scaleShape = sizes;
   SmallVector<int64_t> group(sizes.size(), 1);

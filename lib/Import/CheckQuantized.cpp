@@ -154,9 +154,11 @@ LogicalResult settleQuantization(Location loc, ModelConfig &config,
                     << "activations are not quantised (the recipe: "
                     << recipe->text << ")";
   else if (recipe && config.experts)
-    emitRemark(loc) << "activations inside of experts are not quantised (the "
-                       "recipe: "
-                    << recipe->text << ")";
+    emitRemark(loc) << (recipe->isStatic
+                            ? "activations inside of experts"
+                            : "inputs of the last matrix of experts")
+                    << " are not quantised (the recipe: " << recipe->text
+                    << ")";
   noteLayers(config, checkpoint, layers);
   return success();
 }

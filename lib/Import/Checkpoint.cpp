@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/Checkpoint.h"
+#include "CheckpointReader.h"
 #include "JsonFile.h"
 
+#include "tp/Import/GgufConfig.h"
 #include "tprt/gguf.h"
 #include "tprt/safetensors.h"
 #include "llvm/ADT/STLExtras.h"
@@ -61,8 +63,7 @@ llvm::Error CheckpointFile::read(uint64_t offset,
   return llvm::Error::success();
 }
 
-/// Returns a function that reads bytes of the file for the runtime's parsers.
-static tprt::ReadBytes getReader(const CheckpointFile &file) {
+tprt::ReadBytes getReader(const CheckpointFile &file) {
   return [&](int64_t offset, char *to, int64_t bytes) -> tprt::Status {
     if (llvm::Error error = file.read(uint64_t(offset), {to, size_t(bytes)}))
       return tprt::userError(file.getPath().str(), ": ",
@@ -97,11 +98,11 @@ static std::string readBlocks(StringRef path,
   llvm::Expected<CheckpointFile> file = CheckpointFile::open(path.str());
   if (!file)
     return (path + ": " + llvm::toString(file.takeError())).str();
-  auto header =
-      tprt::readGguf(path.str(), int64_t(file->getSize()), getReader(*file));
+  auto header = tprt::readGguf("'" + path.str() + "'", int64_t(file->getSize()),
+                               getReader(*file));
   if (!header)
     return header.status().message();
-  auto parts = tprt::mapGguf(path.str(), *header);
+  auto parts = tprt::mapGguf("'" + path.str() + "'", *header);
   if (!parts)
     return parts.status().message();
   std::string name = llvm::sys::path::filename(path).str();
@@ -270,6 +271,15 @@ static void noteIndexBeside(MLIRContext *context, StringRef single,
 FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
                                        StringRef directory) {
   Checkpoint checkpoint;
+  if (isGgufFile(directory)) {
+    StringRef parent = llvm::sys::path::parent_path(directory);
+    checkpoint.directory = parent.empty() ? "." : parent.str();
+    checkpoint.weights = true;
+    if (std::string why = readBlocks(directory, checkpoint.tensors);
+        !why.empty())
+      return emitError(UnknownLoc::get(context)) << why;
+    return checkpoint;
+  }
   checkpoint.directory = directory.str();
   SmallString<128> single(directory), index(directory), blocks(directory);
   llvm::sys::path::append(single, "model.safetensors");

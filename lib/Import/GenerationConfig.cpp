@@ -13,6 +13,7 @@
 #include "GenerationKeys.h"
 #include "JsonFile.h"
 #include "tp/Import/Family.h"
+#include "tp/Import/GgufConfig.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -422,7 +423,7 @@ readGenerationConfig(MLIRContext *context, StringRef directory,
   std::string path = findFile(directory, choice);
   std::string modelPath = getPath(directory, modelFile);
   std::optional<JsonFile> model, own;
-  model = JsonFile::read(context, modelPath, maxBytes);
+  model = readConfigFile(context, directory);
   if (!model)
     return failure();
   bool valid = readStopIds(*model, config, result, reasons);

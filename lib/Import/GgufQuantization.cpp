@@ -43,6 +43,9 @@ readScheme(const Checkpoint &checkpoint, StringRef module,
   if (!values || values->shape.size() != 2 || scales.shape.size() != 2)
     return std::nullopt;
   scheme.columns = values->shape[1] * perWord / scales.shape[1];
+  // An f16 of 256 elements times an integer of each group.
+  if (scales.dtype == "F32")
+    scheme.packedGroups = 256 / scheme.columns;
   scheme.isSymmetric = !checkpoint.find((module + ".weight_zero_point").str());
   return scheme;
 }
@@ -54,7 +57,7 @@ LogicalResult settleGguf(Location loc, ModelConfig &config,
                           << StringRef(tprt::kGgufFile) << " in "
                           << checkpoint.getDirectory()
                           << ", which says how each tensor is stored";
-  using Key = std::tuple<int, int64_t, bool, bool>;
+  using Key = std::tuple<int, int64_t, int64_t, bool, bool>;
   // In the order of names, so that programs do not depend on a hash.
   SmallVector<StringRef> modules;
   for (StringRef name : checkpoint.getTensors().keys())
@@ -68,10 +71,10 @@ LogicalResult settleGguf(Location loc, ModelConfig &config,
         checkpoint, module, *checkpoint.find((module + ".weight_scale").str()));
     if (!scheme)
       continue;
-    auto [number, isNew] =
-        numbers.try_emplace(Key(int(scheme->format), scheme->columns,
-                                scheme->isFloat, scheme->isSymmetric),
-                            groups.size());
+    auto [number, isNew] = numbers.try_emplace(
+        Key(int(scheme->format), scheme->columns, scheme->packedGroups,
+            scheme->isFloat, scheme->isSymmetric),
+        groups.size());
     if (isNew)
       groups.emplace_back().scheme = *scheme;
     (void)groups[number->second].targets.add(

@@ -32,6 +32,7 @@
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/Sizes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/GgufConfig.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
@@ -160,7 +161,9 @@ static std::string getModelName(StringRef directory) {
   SmallString<128> path;
   if (llvm::sys::fs::real_path(directory, path))
     path = directory;
-  return llvm::json::fixUTF8(llvm::sys::path::filename(path));
+  return llvm::json::fixUTF8(isGgufFile(path)
+                                 ? llvm::sys::path::stem(path)
+                                 : llvm::sys::path::filename(path));
 }
 
 /// The directory's tensors, without those that are left out.

@@ -11,6 +11,7 @@
 #include "tp/Import/ImportFlags.h"
 #include "QuantizeWhileRead.h"
 #include "mlir/IR/Location.h"
+#include "tp/Import/GgufConfig.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -167,8 +168,7 @@ std::vector<int64_t> ImportFlags::getSeqs(Reject reject) const {
 
 bool ImportFlags::fit(StringRef program, StringRef input) const {
   // Of what is not there, whoever reads it says so.
-  if (llvm::sys::fs::is_directory(input) ||
-      (input != "-" && !llvm::sys::fs::exists(input)))
+  if (isCheckpoint(input) || (input != "-" && !llvm::sys::fs::exists(input)))
     return true;
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{

@@ -75,6 +75,12 @@ private:
   llvm::json::Value root;
 };
 
+/// Reads config.json of a checkpoint: that of a directory, or what the metadata
+/// of a GGUF file stand for. Emits an error and returns nothing where there is
+/// none.
+std::optional<JsonFile> readConfigFile(mlir::MLIRContext *context,
+                                       llvm::StringRef model);
+
 /// Typed access to one object of a file.
 class ObjectReader {
 public:

@@ -16,9 +16,11 @@
 #include "Periods.h"
 #include "ReadPositions.h"
 #include "ReadQuantization.h"
+#include "tp/Import/GgufConfig.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include <cmath>
 
@@ -433,11 +435,24 @@ static void readConfig(ObjectReader &reader, const JsonFile &file,
   finishKeys(reader, known);
 }
 
+std::optional<JsonFile> readConfigFile(MLIRContext *context, StringRef model) {
+  SmallString<128> path(model);
+  if (!isGgufFile(model)) {
+    llvm::sys::path::append(path, "config.json");
+    return JsonFile::read(context, path, maxConfigBytes);
+  }
+  FailureOr<json::Object> config = readGgufConfig(context, model);
+  if (failed(config))
+    return std::nullopt;
+  path += ", as config.json";
+  return JsonFile::parse(
+      context, path,
+      llvm::formatv("{0:2}", json::Value(std::move(*config))).str());
+}
+
 std::optional<ModelConfig> readModelConfig(MLIRContext *context,
                                            StringRef directory) {
-  SmallString<128> path(directory);
-  llvm::sys::path::append(path, "config.json");
-  std::optional<JsonFile> file = JsonFile::read(context, path, maxConfigBytes);
+  std::optional<JsonFile> file = readConfigFile(context, directory);
   if (!file)
     return std::nullopt;
   ObjectReader whole(*file, file->getRoot());

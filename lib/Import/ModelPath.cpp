@@ -3,12 +3,14 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A model is a checkpoint directory or a program; a parser's error at the first
-// byte of something else would tell nobody what to do.
+// A model is a checkpoint (a directory, or a GGUF file) or a program; a
+// parser's error at the first byte of something else would tell nobody what to
+// do.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/Location.h"
+#include "tp/Import/GgufConfig.h"
 #include "tp/Import/ImportFlags.h"
 #include "tprt/foreign.h"
 #include "llvm/Support/FileSystem.h"
@@ -20,7 +22,7 @@ namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
 LogicalResult tp::checkModelPath(MLIRContext *context, StringRef given) {
-  if (given == "-" || fs::is_directory(given))
+  if (given == "-" || isCheckpoint(given))
     return success();
   auto error = [&] {
     return emitError(UnknownLoc::get(context)) << "'" << given << "' ";

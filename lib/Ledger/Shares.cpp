@@ -82,6 +82,16 @@ static FactorShardings getFactors(Operation *op, const ShardingRule &rule,
   return factors;
 }
 
+/// Bytes of a parameter of this type: scales in blocks take an f16 for each
+/// block and a byte for each group.
+static int64_t getStoredBytes(ParameterOp op, RankedTensorType type) {
+  auto packed = op->getAttrOfType<IntegerAttr>(packedGroupsAttrName);
+  if (!packed || !type.getElementType().isF32())
+    return getTensorBytes(type);
+  int64_t groups = type.getNumElements();
+  return groups + llvm::divideCeil(groups, packed.getInt()) * 2;
+}
+
 void tp::addShares(Operation *function, const Mesh &mesh,
                    const LocalStates &states,
                    llvm::StringMap<bool> &seenParameters,
@@ -106,9 +116,10 @@ void tp::addShares(Operation *function, const Mesh &mesh,
       int64_t shards = 1;
       for (const DimSharding &dim : state.sharding.dims)
         shards *= getShardCount(dim.axes);
-      int64_t model = copies * getTensorBytes(local.clone(state.shape));
-      addShare(report.parameters, copies * getTensorBytes(local), model, shards,
-               ranks);
+      int64_t model =
+          copies * getStoredBytes(parameter, local.clone(state.shape));
+      addShare(report.parameters, copies * getStoredBytes(parameter, local),
+               model, shards, ranks);
       if (shards == 1 && ranks > 1)
         report.replicatedParameters.push_back(
             {parameter.getName().str(), model});

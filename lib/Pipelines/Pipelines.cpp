@@ -156,9 +156,11 @@ static void buildKernels(OpPassManager &manager, const StageOptions &options) {
 }
 
 /// Products as a library has them, before rows are cut.
-static void buildProducts(OpPassManager &manager) {
+static void buildProducts(OpPassManager &manager, const StageOptions &options) {
   manager.addPass(createJoinCollectives());
-  manager.addNestedPass<func::FuncOp>(createStoreQuantized());
+  // Kernels of devices read numbers of groups that are not packed.
+  bool packs = !options.target->getTraits().launchesKernels;
+  manager.addNestedPass<func::FuncOp>(createStoreQuantized({packs}));
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
 }
 
@@ -169,7 +171,7 @@ void tp::buildSplitRows(OpPassManager &manager, unsigned chunks) {
 }
 
 static void buildSchedule(OpPassManager &manager, const StageOptions &options) {
-  buildProducts(manager);
+  buildProducts(manager, options);
   ProfileHandle profile = options.getProfile();
   bool startsCollectives = options.target->getTraits().startsCollectives;
   if (options.overlap.kind == Overlap::Kind::Rows && !options.keepsRowsWhole)

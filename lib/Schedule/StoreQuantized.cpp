@@ -16,6 +16,7 @@
 #include "tp/Dialect/NN/IR/Quantized.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tprt/gguf.h"
 
 namespace tp {
 #define GEN_PASS_DEF_STOREQUANTIZED
@@ -31,6 +32,7 @@ static RankedTensorType typeOf(Value value) {
 
 namespace {
 struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
+  using StoreQuantizedBase::StoreQuantizedBase;
   void runOnOperation() override {
     SmallVector<nn::DequantizeOp> weights;
     getOperation().walk([&](nn::DequantizeOp op) { weights.push_back(op); });
@@ -68,8 +70,11 @@ struct StoreQuantizedPass : tp::impl::StoreQuantizedBase<StoreQuantizedPass> {
 };
 } // namespace
 
-/// The values of a weight in bytes: the parameter changes its type.
-static FailureOr<Value> store(nn::DequantizeOp op) {
+static Value pack(Value numbers, int64_t packed);
+
+/// The weight in bytes, in blocks of so many groups: the parameters change
+/// their types.
+static FailureOr<nn::StoredWeight> store(nn::DequantizeOp op, int64_t packed) {
   auto parameter = op.getValues().getDefiningOp<ParameterOp>();
   RankedTensorType type = typeOf(op.getValues());
   if (!parameter)
@@ -79,7 +84,44 @@ static FailureOr<Value> store(nn::DequantizeOp op) {
   auto stored = cast<ParameterOp>(builder.clone(*parameter));
   stored.getResult().setType(nn::getStorageType(type));
   stored->setAttr(storedTypeAttrName, TypeAttr::get(type));
-  return stored.getResult();
+  nn::StoredWeight weight{stored.getResult(), op.getScales(), op.getZeros(),
+                          packed};
+  if (!packed)
+    return weight;
+  weight.scales = pack(weight.scales, packed);
+  if (weight.zeros)
+    weight.zeros = pack(weight.zeros, packed);
+  return weight;
+}
+
+/// The blocks of scales or zero points, if their groups may stay packed.
+static Value pack(Value numbers, int64_t packed) {
+  auto parameter = numbers.getDefiningOp<ParameterOp>();
+  OpBuilder builder(parameter);
+  auto inBytes = [&](RankedTensorType type) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape.back() = shape.back() / packed * (packed + 2);
+    return RankedTensorType::get(shape, builder.getI8Type());
+  };
+  auto withEnd = [&](StringRef name) {
+    return builder.getStringAttr(name + StringRef(tprt::kGgufBlocksEnd));
+  };
+  auto made = cast<ParameterOp>(builder.clone(*parameter));
+  made.getResult().setType(inBytes(typeOf(numbers)));
+  made.setNameAttr(withEnd(parameter.getName()));
+  if (ArrayAttr others = parameter.getAlternativesAttr()) {
+    SmallVector<Attribute> names;
+    for (Attribute name : others)
+      names.push_back(withEnd(cast<StringAttr>(name).getValue()));
+    made.setAlternativesAttr(builder.getArrayAttr(names));
+  }
+  made.setStorageAttr(StorageAttr::get(
+      builder.getContext(), builder.getStringAttr("I8"), 0, 0, {}, 0, {}));
+  if (auto global = parameter->getAttrOfType<TypeAttr>("tp.global_type"))
+    made->setAttr(
+        "tp.global_type",
+        TypeAttr::get(inBytes(cast<RankedTensorType>(global.getValue()))));
+  return made.getResult();
 }
 
 /// Scales that are powers of two lie in memory as the bytes of their exponents.
@@ -134,14 +176,16 @@ LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
   if (!matrices[0] || !areAlike(matrices))
     return success();
   SmallVector<Value> values, scales, zeros;
+  // It is the same of all three.
+  int64_t packed = packGroups ? nn::getPackedGroups(matrices[0]) : 0;
   for (nn::DequantizeOp matrix : matrices) {
-    FailureOr<Value> bytes = store(matrix);
-    if (failed(bytes))
+    FailureOr<nn::StoredWeight> stored = store(matrix, packed);
+    if (failed(stored))
       return failure();
-    values.push_back(*bytes);
-    scales.push_back(matrix.getScales());
-    if (matrix.getZeros())
-      zeros.push_back(matrix.getZeros());
+    values.push_back(stored->values);
+    scales.push_back(stored->scales);
+    if (stored->zeros)
+      zeros.push_back(stored->zeros);
   }
   OpBuilder builder(op);
   auto product = nn::QuantizedExpertsOp::create(
@@ -151,7 +195,8 @@ LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
       op.getAlphaAttr(), op.getLimitAttr(), op.getUpOffsetAttr(),
       op.getScalesInputAttr(),
       TypeAttr::get(typeOf(matrices[0].getValues()).getElementType()),
-      matrices[0].getGroupAttr(), matrices[2].getGroupAttr());
+      matrices[0].getGroupAttr(), matrices[2].getGroupAttr(),
+      builder.getI64IntegerAttr(packed));
   for (NamedAttribute attribute : op->getDiscardableAttrs())
     product->setAttr(attribute.getName(), attribute.getValue());
   op.getResult().replaceAllUsesWith(product.getResult());
@@ -192,17 +237,27 @@ LogicalResult StoreQuantizedPass::round(nn::DequantizeOp op) {
   return success();
 }
 
+/// Erases the operation, and parameters that nothing else reads.
+static void erase(nn::DequantizeOp op) {
+  SmallVector<Operation *> operands;
+  for (Value operand : {op.getValues(), op.getScales(), op.getZeros()})
+    if (operand && operand.getDefiningOp())
+      operands.push_back(operand.getDefiningOp());
+  op.erase();
+  for (Operation *operand : operands)
+    if (operand->use_empty())
+      operand->erase();
+}
+
 LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
   // What experts have taken is theirs.
   if (op->use_empty()) {
-    Operation *values = op.getValues().getDefiningOp();
-    op.erase();
-    if (values && values->use_empty())
-      values->erase();
+    erase(op);
     return success();
   }
-  FailureOr<Value> bytes = store(op);
-  if (failed(bytes))
+  FailureOr<nn::StoredWeight> stored =
+      store(op, packGroups ? nn::getPackedGroups(op) : 0);
+  if (failed(stored))
     return failure();
   // The loader checks the numbers of groups.
   if (Value groups = op.getGroups())
@@ -215,7 +270,7 @@ LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
     if (auto embedding = dyn_cast<nn::EmbeddingOp>(user)) {
       OpBuilder builder(embedding);
       embedding.getResult().replaceAllUsesWith(
-          nn::lookUp(builder, embedding, op, *bytes));
+          nn::lookUp(builder, embedding, op, *stored));
       embedding.erase();
       continue;
     }
@@ -226,9 +281,9 @@ LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
     OpBuilder builder(linear);
     auto product = nn::QuantizedLinearOp::create(
         builder, linear.getLoc(), linear.getResult().getType(),
-        linear.getInput(), *bytes, op.getScales(), op.getZeros(),
+        linear.getInput(), stored->values, stored->scales, stored->zeros,
         op.getGroups(), linear.getBias(), TypeAttr::get(element),
-        op.getGroupAttr());
+        op.getGroupAttr(), builder.getI64IntegerAttr(stored->packed));
     for (NamedAttribute attribute : linear->getDiscardableAttrs())
       product->setAttr(attribute.getName(), attribute.getValue());
     linear.getResult().replaceAllUsesWith(product.getResult());
@@ -241,12 +296,9 @@ LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
             .attachNote(op->user_begin()->getLoc())
         << "it is read here";
     OpBuilder builder(op);
-    op.getResult().replaceAllUsesWith(nn::unpack(builder, op, *bytes));
+    op.getResult().replaceAllUsesWith(nn::unpack(builder, op, *stored));
   }
-  Operation *values = op.getValues().getDefiningOp();
-  op.erase();
-  if (values->use_empty())
-    values->erase();
+  erase(op);
   return success();
 }
 

@@ -8,10 +8,14 @@ lib/Import/ModelPath.cpp), which the tests compare; programs that read a file be
 it here.
 """
 
+import hashlib
 import json
+import os
 import pathlib
+import shutil
+import sys
 
-from . import _tools
+from . import _cache, _forks, _tools, _version
 
 _PICKLE = ", which is not read because it can hold code: save the model again with " \
           "save_pretrained, which writes safetensors"
@@ -77,6 +81,76 @@ def check_model(given, error=ValueError, expected="a checkpoint folder"):
     path = pathlib.Path(given)
     if not path.is_dir():
         raise error(_of_model(str(given), path, expected))
+
+
+# Folders of files, so that each is made once; beside it what keeps it.
+_made = {}
+# Folders that are kept for the next start, at most.
+_MOST_KEPT = 16
+
+
+def _is_gguf(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"GGUF"
+    except OSError:
+        return False
+
+
+def _prune(place):
+    kept = sorted(place.iterdir(), key=lambda one: one.stat().st_mtime)
+    for one in kept[:-_MOST_KEPT]:
+        shutil.rmtree(one, ignore_errors=True)
+
+
+def _folder_of(file):
+    """The checkpoint folder of a GGUF file: one that was kept of it, or a new one."""
+    from . import gguf
+
+    about = file.stat()
+    told = [str(file), about.st_size, about.st_mtime_ns, _version.VERSION]
+    key = hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    if key in _made:
+        return _made[key][0]
+    cache, holder = _cache.folder(), None
+    place = cache / "gguf" / key if cache else None
+    try:
+        if place:
+            place.mkdir(parents=True, exist_ok=True)
+            os.utime(place)
+            _prune(place.parent)
+    except OSError:
+        place = None
+    if not place:
+        holder = _forks.Folder()
+        place = pathlib.Path(holder.path)
+    folder = place / file.stem
+    if not folder.is_dir():
+        try:
+            notes = gguf.write_folder(file, folder)
+        except OSError:
+            if not folder.is_dir():  # Else another process was faster.
+                raise
+            notes = []
+        for note in notes:
+            print(f"{file}: {note}", file=sys.stderr, flush=True)
+    _made[key] = folder, holder
+    return folder
+
+
+def open_model(given, error=ValueError, expected="a checkpoint folder or a GGUF file"):
+    """The checkpoint folder of what people give: itself, or of a GGUF file a folder with a link to
+    it, which is kept where programs are. Raises `error` if there is something else in its place."""
+    path = pathlib.Path(given)
+    if path.is_dir() or not _is_gguf(path):
+        check_model(given, error, expected)
+        return given
+    from . import gguf
+
+    try:
+        return _folder_of(path.resolve())
+    except gguf.GgufError as failure:
+        raise error(str(failure)) from failure
 
 
 def check_weights(folder):

@@ -54,7 +54,7 @@ class Encoder:
     """
 
     def __init__(self, folder, context=None, rows=None, backend=None, timeout=None, **options):
-        _checkpoint.check_model(folder)
+        folder = _checkpoint.open_model(folder)
         for name in _FOREIGN:
             if options.pop(name, None) is not None:
                 raise UsageError("tp-serve", 2, f"--{name.replace('_', '-')}: the model gives "

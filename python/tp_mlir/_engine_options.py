@@ -42,7 +42,7 @@ _OPTIONS = {
 
 def add(parser):
     """The model, and how it is opened."""
-    parser.add_argument("model", metavar="DIR", help="checkpoint folder, with tokenizer.json")
+    parser.add_argument("model", metavar="DIR", help="checkpoint folder, with tokenizer.json, or GGUF file")
     for name, (kind, about) in _OPTIONS.items():
         # No default of their own: those of tp-compile and tp-run hold.
         form = {"type": kind} if kind else {"action": "store_true"}

@@ -398,14 +398,14 @@ def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, cont
                 rows=None, chunk=None, page=None, cells=None, memory=None, dtype=None, kv_dtype=None,
                 generation_config=None, quantize=None, untie=False, ignore=None,
                 allow_padding=False, backend=None, timeout=None, queue=1024, speculate=0):
-    """Compile a checkpoint folder to a program that generates, and open it.
+    """Compile a checkpoint folder, or a GGUF file, to a program that generates, and open it.
 
     Options are tp-compile's; `backend` and `timeout` are tp-run's; `queue` is how many requests
     may wait; of each step up to `speculate` tokens of a request may be guesses, which change no
     answer. `program` is an artifact that tp-compile --generate has made, instead of tp-compile's
     options. What has been compiled before is found again (`_cache`).
     """
-    _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
+    folder = _checkpoint.open_model(folder, lambda words: from_exit("tp-compile", 1, words))
     options = {
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
         "chunk": chunk, "page": page, "cells": cells, "memory": memory, "dtype": dtype,

@@ -174,7 +174,7 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
             clip=None, momentum=False, recompute=None, dropout=None, shard_optimizer=None, untie=False,
             ignore=None, activations=None, quantize=None, allow_padding=False, overlap=None,
             progress=False):
-    """Compile a checkpoint folder, or a `.mlir` file, to a Program.
+    """Compile a checkpoint folder, a GGUF file or a `.mlir` file to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With several
     numbers for `seq` it has an entry for each, which share the weights. With `generate`

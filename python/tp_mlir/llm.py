@@ -94,7 +94,7 @@ class _Progress:
 
 
 class LLM:
-    """A checkpoint folder, compiled and opened: weights are read once.
+    """A checkpoint folder, or a GGUF file, compiled and opened: weights are read once.
 
     Args:
         folder: the checkpoint. Text needs its tokenizer.json and the packages of

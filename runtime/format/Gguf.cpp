@@ -212,9 +212,7 @@ Status Parser::readList(Gguf &file, const std::string &key) {
 Status Parser::readEntry(Gguf &file) {
   TPRT_ASSIGN(auto key, readName("a key of the metadata"));
   std::string what = "metadata '" + key + "'";
-  bool isTwice = file.integers.count(key) || file.lists.count(key) ||
-                 file.texts.count(key);
-  if (isTwice)
+  if (!file.keys.insert(key).second)
     return fail(what, " is there twice");
   TPRT_ASSIGN(auto kind, number<uint32_t>(what));
   if (kind > F64)
@@ -225,6 +223,14 @@ Status Parser::readEntry(Gguf &file) {
     TPRT_ASSIGN(auto value, text(kMaxText, what));
     if (value)
       file.texts[key] = std::move(*value);
+    return {};
+  }
+  if (kind == F32) {
+    TPRT_ASSIGN(file.numbers[key], number<float>(what));
+    return {};
+  }
+  if (kind == F64) {
+    TPRT_ASSIGN(file.numbers[key], number<double>(what));
     return {};
   }
   TPRT_ASSIGN(auto value, integer(kind, what));

@@ -162,6 +162,9 @@ struct Storage {
   int64_t dim = 0;
   std::vector<int64_t> order; ///< of a word's elements; empty: as they come
   int64_t offset = 0;         ///< what a number in the file has too much
+  /// The groups of a block of scales or minima (see QuantizedWeight); 0: there
+  /// are no blocks.
+  int64_t packed = 0;
   int64_t end = 0; ///< integers are less, and at least 0; 0: they may be any
   /// Per dimension, for how many elements one of the file stands; empty: one.
   std::vector<int64_t> repeat;
@@ -234,7 +237,8 @@ struct QuantizedGemm {
   int64_t groupN, groupK; ///< outputs, and inputs, that share a scale; 0: all
   int64_t groups;         ///< of inputs
   bool hasFloatZeros = false; ///< Zero points, if there are any, are of f32.
-  bool hasIntegers = false;   ///< Inputs are integers from -127 to 127.
+  int64_t packed = 0; ///< Groups whose scales are a block of bytes; 0: none.
+  bool hasIntegers = false; ///< Inputs are integers from -127 to 127.
 };
 
 /// The places of the program that a kernel or a call of a library computes, for

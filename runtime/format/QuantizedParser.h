@@ -52,6 +52,8 @@ inline Storage parseStorage(const Cursor &cursor, size_t rank) {
     s.offset = cursor["offset"].integer(-256, 256);
   if (cursor.has("end"))
     s.end = cursor["end"].integer(1, kMaxSize);
+  if (cursor.has("packed"))
+    s.packed = cursor["packed"].integer(1, 256);
   if (cursor.has("repeat")) {
     s.repeat = cursor["repeat"].shape();
     if (s.repeat.size() != rank)
@@ -73,6 +75,13 @@ inline QuantizedGemm parseQuantized(const Cursor &cursor) {
   q.groups = cursor["groups"].size();
   if (cursor.has("zeros"))
     q.hasFloatZeros = cursor["zeros"].word({"i8", "f32"}) == 1;
+  if (cursor.has("packed")) {
+    q.packed = cursor["packed"].integer(1, 256);
+    bool isWhole = q.groupN == 1 && q.groupK > 0 && q.groups % q.packed == 0;
+    if (!isWhole)
+      cursor["packed"].fail("expected groups of one row in whole blocks of ",
+                            q.packed, ", got ", q.groups);
+  }
   if (cursor.has("integers"))
     q.hasIntegers = cursor["integers"].boolean();
   cursor.end();

@@ -80,11 +80,16 @@ Status ExpertsEngine::multiply(int64_t id, const ExpertsCall &call,
   };
   const char *values[] = {call.gate, call.up, call.down};
   weight.values = at(values[matrix], weight.n * weight.rowBytes());
-  weight.scales =
-      at(call.quantized[matrix].scales, scales * scaleBytes(q.scaleType));
+  weight.packed = q.packed;
+  int64_t blocks = q.packed ? rows * weight.packedBytes() : 0;
+  weight.scales = at(call.quantized[matrix].scales,
+                     q.packed ? blocks : scales * scaleBytes(q.scaleType));
   const char *zeros =
-      at(call.quantized[matrix].zeros, scales * (q.hasFloatZeros ? 4 : 1));
-  if (q.hasFloatZeros)
+      at(call.quantized[matrix].zeros,
+         q.packed ? blocks : scales * (q.hasFloatZeros ? 4 : 1));
+  if (q.packed)
+    weight.zeroBlocks = zeros;
+  else if (q.hasFloatZeros)
     weight.floatZeros = reinterpret_cast<const float *>(zeros);
   else
     weight.zeros = reinterpret_cast<const int8_t *>(zeros);

@@ -35,7 +35,10 @@ int32_t HostFunctions::quantized_gemm(tprt_rank *rank, int32_t id, int64_t rows,
     weight.scales = scales;
     weight.groupN = q.groupN;
     weight.groupK = q.groupK;
-    if (q.hasFloatZeros)
+    weight.packed = q.packed;
+    if (q.packed)
+      weight.zeroBlocks = zeros;
+    else if (q.hasFloatZeros)
       weight.floatZeros = static_cast<const float *>(zeros);
     else
       weight.zeros = static_cast<const int8_t *>(zeros);

@@ -38,6 +38,12 @@ int64_t QuantizedWeight::columns() const {
   return groupK == 0 ? 1 : (firstK + k + groupK - 1) / groupK;
 }
 
+int64_t QuantizedWeight::packedBytes() const {
+  return columns() / packed * (packed + 2);
+}
+
+bool QuantizedWeight::hasFloatZeros() const { return floatZeros || zeroBlocks; }
+
 int64_t QuantizedWeight::scaleRow(int64_t i) const {
   return groupN == 0 ? 0 : (firstN + i) / groupN;
 }
@@ -68,13 +74,20 @@ Status tprt::check(const QuantizedWeight &w) {
     return internalError("quantised weight: expected a zero point from -112 to "
                          "127, got ",
                          w.zero);
+  bool isPacked = w.packed > 0 && w.groupN == 1 && w.firstK == 0 &&
+                  w.groupK > 0 && !w.groupOf && !w.outerScale && !w.zeros &&
+                  !w.floatZeros && w.columns() % w.packed == 0;
+  if ((w.packed != 0 || w.zeroBlocks) && !isPacked)
+    return internalError(
+        "quantised weight: expected groups in whole blocks of ", w.packed,
+        ", got ", w.columns());
   bool hasFloats = w.type == QuantizedType::E4M3 ||
                    w.type == QuantizedType::E5M2 ||
                    w.type == QuantizedType::E2M1;
   if (w.floatZeros && w.zeros)
     return internalError("quantised weight: expected zero points in i8 or in "
                          "f32, got both");
-  if (hasFloats && (w.zeros || w.floatZeros || w.zero != 0))
+  if (hasFloats && (w.zeros || w.hasFloatZeros() || w.zero != 0))
     return internalError("quantised weight: floats have no zero point");
   return {};
 }

@@ -53,6 +53,14 @@ struct QuantizedWeight {
   /// Or null; in place of `zeros`, of any value.
   const float *floatZeros = nullptr;
 
+  /// Groups whose scales are a block of bytes: an f16, and a signed byte of
+  /// each group, which it is multiplied with (scaleType counts no more). So are
+  /// the minima at `zeroBlocks`, which are subtracted from (q + middle) *
+  /// scale, middle being 8 for 4 bits and else 0. 0: there are no blocks.
+  /// Blocks begin with the row: groupN is 1 and firstK is 0.
+  int64_t packed = 0;
+  const void *zeroBlocks = nullptr; ///< or null; in place of `zeros`
+
   /// Or null; [k]: the column of scales and zeros that each column of the
   /// weight belongs to, in place of groupK and firstK.
   const int32_t *groupOf = nullptr;
@@ -64,13 +72,17 @@ struct QuantizedWeight {
   int64_t rowBytes() const;
   /// Columns of scales and zeros.
   int64_t columns() const;
+  /// Bytes of a row's scales where groups are packed.
+  int64_t packedBytes() const;
   /// The rows that it is multiplied with are of integers from -127 to 127.
   bool meetsIntegers = false;
 
   /// Whether a row has one scale, and one zero point, an integer.
   bool hasRowScales() const {
-    return !groupOf && !floatZeros && columns() == 1;
+    return !groupOf && !hasFloatZeros() && columns() == 1;
   }
+  /// Whether zero points are any numbers.
+  bool hasFloatZeros() const;
   /// The row of scales and zeros that row i of the weight belongs to.
   int64_t scaleRow(int64_t i) const;
 };

@@ -95,9 +95,45 @@ void readZeros(const QuantizedWeight &w, int64_t from, int64_t count,
     out[i] = w.zeros ? float(w.zeros[from + i]) : float(w.zero);
 }
 
+/// The products of a row's blocks: of an f16 and a byte for each group.
+void readBlocks(const QuantizedWeight &w, const void *all, int64_t i,
+                float *out) {
+  int64_t columns = w.columns(), packed = w.packed;
+  auto *at = static_cast<const char *>(all) + i * w.packedBytes();
+  for (int64_t g = 0; g < columns; g += packed, at += packed + 2) {
+    uint16_t bits;
+    std::memcpy(&bits, at, sizeof bits);
+    float factor = float(__builtin_bit_cast(_Float16, bits));
+    for (int64_t j = 0; j < packed; ++j)
+      out[g + j] = factor * float(int8_t(at[2 + j]));
+  }
+}
+
+/// Reads a row's scales and zero points from blocks. A group of no scale stands
+/// for its minimum: an element is nothing beside a zero point of 2^30.
+void readPacked(const QuantizedWeight &w, int64_t i, float *scales,
+                float *zeros) {
+  int64_t columns = w.columns();
+  readBlocks(w, w.scales, i, scales);
+  if (!w.zeroBlocks) {
+    std::fill_n(zeros, columns, 0.0f);
+    return;
+  }
+  readBlocks(w, w.zeroBlocks, i, zeros);
+  float middle = isNibble(w.type) ? 8.0f : 0.0f;
+  for (int64_t g = 0; g < columns; ++g) {
+    bool isFlat = scales[g] == 0;
+    float least = zeros[g];
+    zeros[g] = isFlat ? 0x1p30f : least / scales[g] - middle;
+    scales[g] = isFlat ? least * 0x1p-30f : scales[g];
+  }
+}
+
 /// Those of row i of the weight, columns() of each.
 void readGroups(const QuantizedWeight &w, int64_t i, float *scales,
                 float *zeros) {
+  if (w.packed)
+    return readPacked(w, i, scales, zeros);
   int64_t columns = w.columns();
   readScales(w, w.scaleRow(i) * columns, columns, scales);
   readZeros(w, w.scaleRow(i) * columns, columns, zeros);
@@ -274,7 +310,7 @@ void withDecoder(const QuantizedWeight &w, Work work) {
     constexpr int C = chunk;
     if (w.type == QuantizedType::E4M3)
       work(E4m3Decoder<C>());
-    else if (w.zeros || w.floatZeros || w.zero != 0)
+    else if (w.zeros || w.hasFloatZeros() || w.zero != 0)
       work(Int8Decoder<C, true>());
     else
       work(Int8Decoder<C, false>());
@@ -294,7 +330,7 @@ void withDecoder(const QuantizedWeight &w, Work work) {
     if constexpr (kTellsFloats) {
       if (w.type == QuantizedType::E2M1)
         return work(NibbleDecoder<chunk, kTellsFloats>());
-      if (w.floatZeros)
+      if (w.hasFloatZeros())
         return work(NibbleDecoder<chunk, false, kTellsFloats>());
     }
     work(NibbleDecoder<chunk>());
@@ -422,8 +458,9 @@ quantizedTile(const QuantizedWeight &w, const Lines<W> &lines, const float *x,
   for (int i = 0; i < W; ++i) {
     // Lanes are added in one order, however many rows of x there are.
     Vec each[kMostRows] = {};
+    bool isNan = decoders[i].isNan();
     for (int j = 0; j < X; ++j)
-      each[j] = decoders[i].isNan()    ? splat(__builtin_nanf(""))
+      each[j] = isNan                  ? splat(__builtin_nanf(""))
                 : Decoder::kScalesSums ? total[i][j]
                                        : sum[i][j];
     Vec totals = sumEach<kMostRows>(each);

@@ -33,6 +33,8 @@ struct LocatedTensor {
   std::string name, path;
   std::shared_ptr<const InputFile> file;
   std::shared_ptr<const ComputedTensor> computed = nullptr; ///< or null
+  /// The name of the tensor that this is another form of; empty: it is none.
+  std::string formOf = {};
 
   /// Reads `bytes` from `offset` on. An error names the tensor.
   Status read(int64_t offset, void *data, int64_t bytes) const;

@@ -18,10 +18,14 @@ using namespace tprt;
 
 namespace {
 
-float halfAt(const uint8_t *p) {
+uint16_t bitsAt(const uint8_t *p) {
   uint16_t bits;
   std::memcpy(&bits, p, 2);
-  return float(__builtin_bit_cast(_Float16, bits));
+  return bits;
+}
+
+float halfAt(const uint8_t *p) {
+  return float(__builtin_bit_cast(_Float16, bitsAt(p)));
 }
 
 /// Sixteen bytes of two elements each: the first sixteen elements in the low
@@ -43,6 +47,23 @@ void setMinimum(GgufBlock &b, int group, int size, float scale, float minimum,
   }
   b.scales[group] = -minimum;
   std::fill_n(b.elements + group * size, size, int8_t(1));
+}
+
+/// Sets the scales of the groups to `d` times their codes.
+void setScales(GgufBlock &b, int groups, const uint8_t *d) {
+  b.factor = bitsAt(d);
+  for (int g = 0; g < groups; ++g)
+    b.scales[g] = halfAt(d) * float(b.codes[g]);
+}
+
+/// Likewise, of groups of `size` with minima, which are `least` times theirs.
+void setMinima(GgufBlock &b, int groups, int size, const uint8_t *d,
+               const uint8_t *least, float middle) {
+  b.factor = bitsAt(d);
+  b.leastFactor = bitsAt(least);
+  for (int g = 0; g < groups; ++g)
+    setMinimum(b, g, size, halfAt(d) * float(b.codes[g]),
+               halfAt(least) * float(b.leastCodes[g]), middle);
 }
 
 /// Q4_0, Q4_1: a scale, perhaps a minimum, nibbles.
@@ -85,7 +106,6 @@ void readSixBits(const uint8_t *p, int group, int &scale, int &minimum) {
 /// bits, and the nibbles, 32 bytes of which have two groups.
 void decodeK45(const uint8_t *p, bool hasFifth, int count, GgufBlock &b) {
   const uint8_t *high = p + 16, *qs = p + (hasFifth ? 48 : 16);
-  float d = halfAt(p), least = halfAt(p + 2);
   for (int g = 0; g < 8; ++g) {
     for (int i = 0; i < count / 8; ++i) {
       uint8_t byte = qs[g / 2 * 32 + i];
@@ -96,9 +116,10 @@ void decodeK45(const uint8_t *p, bool hasFifth, int count, GgufBlock &b) {
     }
     int scale, minimum;
     readSixBits(p + 4, g, scale, minimum);
-    setMinimum(b, g, 32, d * float(scale), least * float(minimum),
-               hasFifth ? 0 : 8);
+    b.codes[g] = int8_t(scale);
+    b.leastCodes[g] = int8_t(minimum);
   }
+  setMinima(b, 8, 32, p, p + 2, hasFifth ? 0 : 8);
 }
 
 /// The two bits of element i of Q2_K and Q3_K: 32 bytes have 128 elements.
@@ -108,11 +129,13 @@ int pairAt(const uint8_t *qs, int i) {
 
 /// Q2_K: scales and minima of four bits each, elements of two.
 void decodeK2(const uint8_t *p, int count, GgufBlock &b) {
-  float d = halfAt(p + 80), least = halfAt(p + 82);
   for (int i = 0; i < count; ++i)
-    b.elements[i] = int8_t(pairAt(p + 16, i));
-  for (int g = 0; g < 16; ++g)
-    setMinimum(b, g, 16, d * float(p[g] & 15), least * float(p[g] >> 4), 0);
+    b.elements[i] = int8_t(pairAt(p + 16, i) - 8);
+  for (int g = 0; g < 16; ++g) {
+    b.codes[g] = int8_t(p[g] & 15);
+    b.leastCodes[g] = int8_t(p[g] >> 4);
+  }
+  setMinima(b, 16, 16, p + 80, p + 82, 8);
 }
 
 /// Q3_K: the third bits, which are one where four is not to be subtracted, two
@@ -123,12 +146,12 @@ void decodeK3(const uint8_t *p, int count, GgufBlock &b) {
     int third = p[i % 32] >> (i / 32) & 1;
     b.elements[i] = int8_t(pairAt(qs, i) - (third ? 0 : 4));
   }
-  float d = halfAt(p + 108);
   for (int g = 0; g < 16; ++g) {
     int low = g < 8 ? scales[g] & 15 : scales[g - 8] >> 4;
     int high = scales[8 + g % 4] >> (g / 4 * 2) & 3;
-    b.scales[g] = d * float((low | high << 4) - 32);
+    b.codes[g] = int8_t((low | high << 4) - 32);
   }
+  setScales(b, 16, p + 108);
 }
 
 /// Q6_K: four bits, two bits, scales of eight. 64 bytes of nibbles have 128
@@ -140,9 +163,8 @@ void decodeK6(const uint8_t *p, int count, GgufBlock &b) {
     int low = i % 128 < 64 ? byte & 15 : byte >> 4;
     b.elements[i] = int8_t((low | pairAt(high, i) << 4) - 32);
   }
-  float d = halfAt(p + 208);
-  for (int g = 0; g < 16; ++g)
-    b.scales[g] = d * float(int8_t(p[192 + g]));
+  std::memcpy(b.codes, p + 192, 16);
+  setScales(b, 16, p + 208);
 }
 
 /// The sixteen values of IQ4_NL and IQ4_XS.
@@ -156,14 +178,14 @@ void decodeUneven(const uint8_t *p, int count, GgufBlock &b) {
 }
 
 void decodeUnevenK(const uint8_t *p, int count, GgufBlock &b) {
-  float d = halfAt(p);
   int high = p[2] | p[3] << 8;
   for (int g = 0; g < 8; ++g) {
     int low = g % 2 ? p[4 + g / 2] >> 4 : p[4 + g / 2] & 15;
-    b.scales[g] = d * float((low | (high >> 2 * g & 3) << 4) - 32);
+    b.codes[g] = int8_t((low | (high >> 2 * g & 3) << 4) - 32);
     for (int i = 0; i < count / 8; ++i)
       b.elements[g * 32 + i] = kUneven[nibbleAt(p + 8 + 16 * g, i)];
   }
+  setScales(b, 8, p);
 }
 
 void decodeMxfp4(const uint8_t *p, int count, GgufBlock &b) {

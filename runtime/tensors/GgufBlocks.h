@@ -23,6 +23,10 @@ namespace tprt {
 struct GgufBlock {
   int8_t elements[256];
   float scales[16], zeros[16];
+  /// The halves and bytes whose products are the scales and the minima, of a
+  /// type with packedGroups().
+  uint16_t factor, leastFactor;
+  int8_t codes[16], leastCodes[16];
 };
 
 /// Decodes one block of a type that is not Floats; scales and zero points alone

@@ -79,6 +79,13 @@ Status GgufPartReader::readFloats(int64_t row, int64_t begin, int64_t end,
 
 void GgufPartReader::write(const GgufBlock &block, char *out) const {
   int64_t count = type.blockElements, groups = count / type.group;
+  if (part.role == Role::ScaleBlocks || part.role == Role::ZeroBlocks) {
+    bool isScale = part.role == Role::ScaleBlocks;
+    std::memcpy(out, isScale ? &block.factor : &block.leastFactor, 2);
+    std::memcpy(out + 2, isScale ? block.codes : block.leastCodes,
+                size_t(groups));
+    return;
+  }
   if (part.role == Role::Zeros) {
     std::memcpy(out, block.zeros, size_t(groups) * 4);
     return;
@@ -152,8 +159,27 @@ tprt::openGguf(const std::string &path) {
   auto file = std::make_shared<const Gguf>(std::move(read));
   TPRT_ASSIGN(auto parts, mapGguf(where, *file));
   std::map<std::string, LocatedTensor> tensors;
-  for (const auto &[name, part] : parts)
-    tensors[name] = {part.place, name, path, bytes,
-                     std::make_shared<const GgufPartReader>(file, bytes, part)};
+  auto add = [&](const GgufPart &part) {
+    tensors[part.name] = {
+        part.place, part.name, path, bytes,
+        std::make_shared<const GgufPartReader>(file, bytes, part)};
+  };
+  for (auto &[name, part] : parts) {
+    add(part);
+    int64_t packed = file->tensors[part.tensor].type->packedGroups();
+    bool isScale = part.role == Role::Scales;
+    if (!packed || (!isScale && part.role != Role::Zeros))
+      continue;
+    std::string formOf = name;
+    part.role = isScale ? Role::ScaleBlocks : Role::ZeroBlocks;
+    part.name += kGgufBlocksEnd;
+    int64_t &groups = part.place.shape.back(),
+            rows = part.place.bytes / 4 / groups;
+    groups = groups / packed * (packed + 2);
+    part.place.type = FileType::I8;
+    part.place.bytes = rows * groups;
+    add(part);
+    tensors[part.name].formOf = formOf;
+  }
   return tensors;
 }

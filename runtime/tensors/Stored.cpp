@@ -164,6 +164,18 @@ void Loader::makeUp(const Index &index, int64_t count, int32_t *numbers,
     std::fill_n(floats, count, kMadeUpScale);
     return;
   }
+  if (storage.packed) {
+    // An f16 of 1/1024 times 8 is kMadeUpScale; minima are what a nibble of
+    // eight stands for, so that zero points are zero.
+    bool isMinimum = source.name.find("zero_point") != std::string::npos;
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t inBlock = (index.back() + i) % (storage.packed + 2);
+      numbers[i] = inBlock == 0   ? 0x00
+                   : inBlock == 1 ? 0x14
+                                  : (isMinimum ? 64 : 8);
+    }
+    return;
+  }
   // Exponents have no element; such a scale has the exponent 120.
   std::fill_n(numbers, count, storage.type == "U8" ? 120 : 0);
   if (!storage.element)

@@ -418,8 +418,13 @@ Expected<Weights> Weights::open(const std::string &spec,
                      "': the checkpoint lacks tensors that the program needs: ",
                      nameSome(matcher.missing));
   std::vector<std::string> unused;
+  std::set<std::string> readAsForms;
   for (const auto &[name, located] : files.tensors)
-    if (!matcher.isUsed(name) && !matchesAny(manifest.ignored, name))
+    if (matcher.isUsed(name))
+      readAsForms.insert(located.formOf);
+  for (const auto &[name, located] : files.tensors)
+    if (located.formOf.empty() && !readAsForms.count(name) &&
+        !matcher.isUsed(name) && !matchesAny(manifest.ignored, name))
       unused.push_back(name);
   if (!unused.empty())
     return userError("weights '", spec,

@@ -75,7 +75,7 @@ const char *nameOf(QuantizedType type) {
 struct RandomWeight {
   QuantizedWeight weight;
   std::vector<uint8_t> packed;
-  std::string scales;
+  std::string scales, minima;
   std::vector<int8_t> zeros;
   std::vector<float> floatZeros;
   std::vector<int32_t> groupOf;
@@ -88,6 +88,8 @@ struct Form {
   int64_t groupN = 1, groupK = 0, firstN = 0, firstK = 0;
   bool hasZeros = false, namesGroups = false, hasFloatZeros = false;
   float outer = 0; ///< 0: none
+  int64_t packed = 0;
+  bool hasMinima = false;
 };
 
 /// `count` scales of the type, and what they are; one in eight is zero, where
@@ -115,6 +117,24 @@ std::vector<double> randomScales(ScaleType type, int64_t count,
   return scales;
 }
 
+/// Blocks of an f16 and codes from `least` on, and what they are; one code in
+/// four is zero.
+std::vector<double> randomBlocks(int64_t packed, int64_t count, int least,
+                                 std::mt19937 &random, std::string &bytes) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i % packed == 0)
+      bytes += toBytes(TPRT_F16, {0.001f + float(random() % 1000) / 40000});
+    uint16_t factor;
+    std::memcpy(&factor, bytes.data() + bytes.size() - size_t(i % packed) - 2,
+                sizeof factor);
+    auto code = int8_t(random() % 4 ? least + int(random() % 64) : 0);
+    bytes.push_back(char(code));
+    numbers.push_back(double(__builtin_bit_cast(_Float16, factor)) * code);
+  }
+  return numbers;
+}
+
 void make(RandomWeight &out, const Form &form, int64_t n, int64_t k,
           std::mt19937 &random) {
   QuantizedWeight &w = out.weight;
@@ -130,8 +150,17 @@ void make(RandomWeight &out, const Form &form, int64_t n, int64_t k,
   if (form.outer != 0)
     w.outerScale = &form.outer;
   int64_t columns = w.columns(), lines = w.scaleRow(n - 1) + 1;
-  auto scales =
-      randomScales(form.scaleType, lines * columns, random, out.scales);
+  std::vector<double> scales, minima(size_t(lines * columns), 0.0);
+  if (form.packed)
+    scales = randomBlocks(form.packed, lines * columns,
+                          form.hasMinima ? 0 : -32, random, out.scales);
+  else
+    scales = randomScales(form.scaleType, lines * columns, random, out.scales);
+  if (form.hasMinima) {
+    minima = randomBlocks(form.packed, lines * columns, 0, random, out.minima);
+    w.zeroBlocks = out.minima.data();
+  }
+  w.packed = form.packed;
   w.scales = out.scales.data();
   int lowest = isNibble(form.type) ? 0 : -128;
   if (form.hasZeros) {
@@ -166,10 +195,12 @@ void make(RandomWeight &out, const Form &form, int64_t n, int64_t k,
       auto group = size_t(row * columns + column);
       double zero = form.hasZeros        ? out.zeros[group]
                     : form.hasFloatZeros ? double(out.floatZeros[group])
+                    : form.hasMinima     ? (isNibble(form.type) ? -8 : 0)
                                          : double(w.zero);
       double outer = form.outer == 0 ? 1 : double(form.outer);
       out.values.push_back((decode(form.type, code) - zero) *
-                           (scales[group] * outer));
+                               (scales[group] * outer) -
+                           minima[group]);
     }
 }
 
@@ -296,6 +327,28 @@ TEST(Quantized, ZeroPoints) {
       checkForm(form, 33, 272, {1, 4, 17});
       checkForm(form, 32, 272, {3, 20}, TPRT_BF16);
     }
+}
+
+/// Groups of no scale stand for their minimum.
+TEST(Quantized, PackedGroups) {
+  for (QuantizedType type : {QuantizedType::I4, QuantizedType::I8})
+    for (int64_t packed : {8, 16})
+      for (bool hasMinima : {false, true}) {
+        Form form{type};
+        form.groupK = 256 / packed;
+        form.packed = packed;
+        form.hasMinima = hasMinima;
+        checkForm(form, 33, 512, {1, 4, 8, 17});
+        checkForm(form, 32, 256, {3, 20}, TPRT_BF16);
+      }
+  QuantizedWeight part;
+  char bytes[1] = {};
+  part.n = 1, part.k = 96, part.groupN = 1, part.groupK = 32, part.packed = 8;
+  part.values = part.scales = bytes;
+  Status status = check(part);
+  EXPECT_NE(
+      status.message().find("expected groups in whole blocks of 8, got 3"),
+      std::string::npos);
 }
 
 /// Sums of integers are exact wherever bytes are multiplied by bytes, and

@@ -68,6 +68,8 @@ void ProgramMaker::addOperation() {
     return keep(withStatistics(value));
   case 23:
     return keep(experts(value));
+  case 24:
+    return keep(quantizedLinear(value));
   default:
     return keep(shapePreserving(value));
   }
@@ -182,6 +184,80 @@ Value ProgramMaker::experts(Value value) {
     llvm::for_each(backward.getResults(), [&](Value each) { keep(each); });
   }
   return result;
+}
+
+/// A quantised weight [rows, columns] of any elements, scales and groups.
+Value ProgramMaker::dequantized(int64_t rows, int64_t columns) {
+  Type elements[] = {builder.getIntegerType(4), builder.getI8Type(),
+                     Float8E4M3FNType::get(context),
+                     Float8E5M2Type::get(context),
+                     Float4E2M1FNType::get(context)};
+  Type types[] = {builder.getF32Type(), builder.getF16Type(),
+                  builder.getBF16Type(), Float8E8M0FNUType::get(context)};
+  StringRef names[] = {"F32", "F16", "BF16", "U8"};
+  int64_t kind = below(5), scale = below(4);
+  auto storage = [&](StringRef file, int64_t bits, int64_t offset) {
+    return StorageAttr::get(context, builder.getStringAttr(file), bits,
+                            bits ? 1 : 0, {}, offset, {});
+  };
+  StorageAttr how = kind == 0   ? storage("I32", 4, 8)
+                    : kind == 1 ? storage("I8", 0, 0)
+                    : kind == 4 ? storage("U8", 4, 0)
+                    : kind == 2 ? storage("F8_E4M3", 0, 0)
+                                : storage("F8_E5M2", 0, 0);
+  SmallVector<int64_t> group, shape;
+  for (int64_t size : {rows, columns}) {
+    group.push_back(chance(40) ? 1 : chance(50) ? 0 : pick({2, 3, 4, 8}));
+    shape.push_back(group.back() ? (size + group.back() - 1) / group.back()
+                                 : 1);
+  }
+  Value values = parameter(
+      RankedTensorType::get({rows, columns}, elements[kind]), "weight", how);
+  Value scales = parameter(RankedTensorType::get(shape, types[scale]),
+                           "weight_scale", storage(names[scale], 0, 0));
+  Value zeros;
+  if (kind < 2 && chance(40))
+    zeros = chance(50)
+                ? parameter(RankedTensorType::get(shape, builder.getI8Type()),
+                            "weight_zero_point", storage("I8", 0, 0))
+                : parameter(RankedTensorType::get(shape, builder.getF32Type()),
+                            "weight_zero_point", storage("F32", 0, 0));
+  return nn::DequantizeOp::create(builder, loc, tensor({rows, columns}), values,
+                                  scales, zeros, /*groups=*/Value(), group);
+}
+
+/// Activations that are rounded by a scale of each row, or of each group in it.
+Value ProgramMaker::rounded(Value value) {
+  Shape shape = shapeOf(value), scaled = shape;
+  int64_t size = shape.back(), group = chance(50) ? 0 : pick({2, 4, 8});
+  scaled.back() = group ? (size + group - 1) / group : 1;
+  Type element = chance(50) ? Type(Float8E4M3FNType::get(context))
+                            : Type(builder.getI8Type());
+  SmallVector<int64_t> groups(shape.size(), 1);
+  groups.back() = group;
+  Value scales = nn::ActivationScalesOp::create(
+      builder, loc, tensor(scaled), value, element, group, FloatAttr());
+  Value values = nn::QuantizeOp::create(
+      builder, loc, RankedTensorType::get(shape, element), value, scales,
+      builder.getDenseI64ArrayAttr(groups));
+  return nn::DequantizeOp::create(builder, loc, tensor(shape), values, scales,
+                                  Value(), Value(),
+                                  builder.getDenseI64ArrayAttr(groups));
+}
+
+/// A linear layer of a quantised weight, perhaps of inputs that are rounded.
+Value ProgramMaker::quantizedLinear(Value value) {
+  if (!element.isF32())
+    return Value();
+  Shape shape = shapeOf(value);
+  int64_t width = someWidth();
+  Value weight = dequantized(width, shape.back());
+  if (chance(30))
+    value = rounded(value);
+  Value bias = chance(40) ? parameter({width}, "bias") : Value();
+  shape.back() = width;
+  return nn::LinearOp::create(builder, loc, tensor(shape), value, weight, bias)
+      .getResult();
 }
 
 Value ProgramMaker::constraint(Value value) {

@@ -49,11 +49,13 @@ Value ProgramMaker::argument(Type type) {
   return value;
 }
 
-Value ProgramMaker::parameter(ArrayRef<int64_t> shape, StringRef suffix) {
+Value ProgramMaker::parameter(RankedTensorType type, StringRef suffix,
+                              StorageAttr storage) {
   // Now and then one that is there already, as a tied table is.
   if (!inRepeat && chance(15))
     for (auto old : function.getOps<ParameterOp>())
-      if (old.getType() == tensor(shape) && !old.getSource() &&
+      if (old.getType() == type && !old.getSource() &&
+          old.getStorageAttr() == storage &&
           StringRef(old.getName()).ends_with(suffix)) {
         if (chance(50))
           return old.getResult();
@@ -61,10 +63,13 @@ Value ProgramMaker::parameter(ArrayRef<int64_t> shape, StringRef suffix) {
       }
   std::string name = (inRepeat ? "layers.{i}.p" : "p") +
                      std::to_string(numParameters++) + "." + suffix.str();
-  Value value = ParameterOp::create(builder, loc, tensor(shape), name,
-                                    ParameterSourceAttr(), ArrayAttr());
+  auto made = ParameterOp::create(builder, loc, type, name,
+                                  ParameterSourceAttr(), ArrayAttr());
+  if (storage)
+    made.setStorageAttr(storage);
+  Value value = made;
   if (chance(60))
-    if (ShardingAttr sharding = someSharding(shape))
+    if (ShardingAttr sharding = someSharding(type.getShape()))
       setSharding(value, sharding);
   return value;
 }

@@ -43,7 +43,11 @@ private:
   /// Any value of the pool of at least this rank; null if there is none.
   mlir::Value someValue(int64_t minRank = 1);
   mlir::Value argument(mlir::Type type);
-  mlir::Value parameter(llvm::ArrayRef<int64_t> shape, llvm::StringRef suffix);
+  mlir::Value parameter(llvm::ArrayRef<int64_t> shape, llvm::StringRef suffix) {
+    return parameter(tensor(shape), suffix);
+  }
+  mlir::Value parameter(mlir::RankedTensorType type, llvm::StringRef suffix,
+                        StorageAttr storage = {});
   /// Null if chance gave none.
   ShardingAttr someStateSharding(llvm::ArrayRef<int64_t> shape);
   void makeStates();
@@ -64,6 +68,9 @@ private:
   mlir::Value norm(mlir::Value value);
   mlir::Value feedForward(mlir::Value value);
   mlir::Value experts(mlir::Value value);
+  mlir::Value quantizedLinear(mlir::Value value);
+  mlir::Value rounded(mlir::Value value);
+  mlir::Value dequantized(int64_t rows, int64_t columns);
   mlir::Value constraint(mlir::Value value);
   mlir::Value positions(mlir::Value value);
   mlir::Value dropout(mlir::Value value);

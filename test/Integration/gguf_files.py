@@ -125,14 +125,21 @@ class Model:
 
 def llama(seed, kinds, architecture="llama", tied=False, **changes):
     """A model of linear layers of these types, in turn; the table has the last one's."""
-    is_gemma = architecture == "gemma"
+    is_gemma, experts = architecture == "gemma", 4 if architecture == "qwen3moe" else 0
     c = {"model_type": architecture, "vocab_size": 67, "hidden_size": 256,
          "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8,
          "num_key_value_heads": 2, "head_dim": 32, "rms_norm_eps": 1e-5, "rope_theta": 700.0,
          "max_position_embeddings": 64, "tie_word_embeddings": tied} | changes
     if is_gemma:
         c["hidden_activation"] = "gelu_pytorch_tanh"
-    model = Model(architecture, seed, c)
+    metadata = {}
+    if experts:
+        metadata = {"expert_count": experts, "expert_used_count": 2,
+                    "expert_feed_forward_length": c["intermediate_size"]}
+        c |= {"model_type": "qwen3_moe", "num_experts": experts, "num_experts_per_tok": 2,
+              "moe_intermediate_size": c["intermediate_size"], "decoder_sparse_step": 1,
+              "mlp_only_layers": [], "norm_topk_prob": True}
+    model = Model(architecture, seed, c, metadata)
     hidden, width, size = c["hidden_size"], c["intermediate_size"], c["head_dim"]
     heads, keys = c["num_attention_heads"], c["num_key_value_heads"]
     turns = [kinds[i % len(kinds)] for i in range(7)]
@@ -153,13 +160,21 @@ def llama(seed, kinds, architecture="llama", tied=False, **changes):
                 ("ffn_gate", "mlp.gate_proj", (width, hidden), 0),
                 ("ffn_up", "mlp.up_proj", (width, hidden), 0),
                 ("ffn_down", "mlp.down_proj", (hidden, width), 0)), turns):
+            if experts and part.startswith("ffn"):
+                model.add(f"{own}.{part}_exps.weight", f"{name}.{other}", kind, experts, *shape)
+                stack = model.weights.pop(f"{name}.{other}")
+                for e in range(experts):
+                    model.weights[f"{name}.mlp.experts.{e}.{other.split('.')[1]}.weight"] = stack[e]
+                continue
             turned = count and architecture == "llama"
             model.add(f"{own}.{part}.weight", f"{name}.{other}.weight", kind, *shape,
                       change=(lambda values, count=count: halved(values, count)) if turned
                       else lambda values: values)
             if architecture == "qwen2" and part in ("attn_q", "attn_k", "attn_v"):
                 model.add(f"{own}.{part}.bias", f"{name}.{other}.bias", "F32", shape[0])
-        if architecture == "qwen3":
+        if experts:
+            model.add(f"{own}.ffn_gate_inp.weight", f"{name}.mlp.gate.weight", "F32", experts, hidden)
+        if architecture in ("qwen3", "qwen3moe"):
             for part, other in (("attn_q_norm", "q_norm"), ("attn_k_norm", "k_norm")):
                 model.norm(f"{own}.{part}.weight", f"{name}.self_attn.{other}.weight", size)
     return model

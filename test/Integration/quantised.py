@@ -288,9 +288,11 @@ def rounded(x, kind, group, bound=numpy.inf):
     return numpy.rint(q / step) * step * scales
 
 
-def forward(c, weights, ids, recipe=None, cache=lambda layer, keys, values: (keys, values)):
-    """Logits [tokens, vocabulary] of a Llama in f64; `weights` are numbers by name, `cache` says
-    what attention reads of a layer's keys and values [tokens, KV heads, size]."""
+def forward(c, weights, ids, recipe=None, cache=lambda layer, keys, values: (keys, values),
+            of_experts=None):
+    """Logits [tokens, vocabulary] of a Llama, or Mixtral, in f64; `weights` are numbers by name,
+    `cache` says what attention reads of a layer's keys and values [tokens, KV heads, size], and
+    `of_experts` is the recipe of what experts' gate and up read."""
     weights = {name: value.astype(numpy.float64) for name, value in weights.items()}
     heads, keys, size = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
     tokens = len(ids)
@@ -309,6 +311,20 @@ def forward(c, weights, ids, recipe=None, cache=lambda layer, keys, values: (key
         first, second = numpy.split(x, 2, -1)
         return x * cos + numpy.concatenate([-second, first], -1) * sin
 
+    def experts(h, path):
+        scores = h @ weights[f"{path}.gate.weight"].T
+        read = rounded(h, *of_experts) if of_experts else h
+        sums = numpy.zeros_like(h)
+        for token, scores in enumerate(scores):
+            best = numpy.argsort(-scores)[:c["num_experts_per_tok"]]
+            shares = numpy.exp(scores[best] - scores[best].max())
+            for e, share in zip(best, shares / shares.sum()):
+                gate, down, up = (weights[f"{path}.experts.{e}.w{i}.weight"] for i in (1, 2, 3))
+                inner = gate @ read[token]
+                inner = inner / (1 + numpy.exp(-inner)) * (up @ read[token])
+                sums[token] += share * (down @ inner)
+        return sums
+
     x = weights["model.embed_tokens.weight"][ids]
     for i in range(c["num_hidden_layers"]):
         layer = f"model.layers.{i}"
@@ -326,6 +342,9 @@ def forward(c, weights, ids, recipe=None, cache=lambda layer, keys, values: (key
         context = numpy.einsum("hst,thd->shd", scores, v).reshape(tokens, -1)
         x = x + linear(context, f"{layer}.self_attn.o_proj")
         h = norm(x, f"{layer}.post_attention_layernorm")
+        if c["model_type"] == "mixtral":
+            x = x + experts(h, f"{layer}.block_sparse_moe")
+            continue
         gate, up = (linear(h, f"{layer}.mlp.{name}_proj") for name in ("gate", "up"))
         x = x + linear(gate / (1 + numpy.exp(-gate)) * up, f"{layer}.mlp.down_proj")
     return norm(x, "model.norm") @ weights["lm_head.weight"].T
@@ -417,6 +436,38 @@ def narrow(path, dtype):
         save_file({name: (numpy.ascontiguousarray(value).view(numpy.uint32) >> 16).astype(
             numpy.uint16) for name, value in tensors.items()}, path)
         relabel(path, list(tensors), "BF16")
+
+
+def write_mixtral(folder, name, seed, experts=4):
+    """The same of a Mixtral, by the name of a recipe."""
+    rng = numpy.random.default_rng(seed)
+    quantization, quantise = RECIPES[name][:2]
+    c = config(model_type="mixtral", architectures=["MixtralForCausalLM"], num_local_experts=experts,
+               num_experts_per_tok=2)
+    hidden, width = c["hidden_size"], c["intermediate_size"]
+    plain = {"model.embed_tokens.weight": rng.normal(size=(c["vocab_size"], hidden)),
+             "model.norm.weight": rng.uniform(0.5, 1.5, hidden),
+             "lm_head.weight": rng.normal(size=(c["vocab_size"], hidden)) / 8}
+    sizes = {}
+    for i in range(c["num_hidden_layers"]):
+        layer = f"model.layers.{i}"
+        for norm in ("input_layernorm", "post_attention_layernorm"):
+            plain[f"{layer}.{norm}.weight"] = rng.uniform(0.5, 1.5, hidden)
+        plain[f"{layer}.block_sparse_moe.gate.weight"] = rng.normal(size=(experts, hidden)) / 4
+        sizes |= {f"{layer}.self_attn.{part}_proj": (n, hidden) for part, n in (
+            ("q", 64), ("k", 16), ("v", 16), ("o", hidden))}
+        for e in range(experts):
+            sizes |= {f"{layer}.block_sparse_moe.experts.{e}.w{part}": size for part, size in (
+                (1, (width, hidden)), (2, (hidden, width)), (3, (width, hidden)))}
+    plain = {key: value.astype(numpy.float32) for key, value in plain.items()}
+    quantised = dict(plain)
+    for path, size in sizes.items():
+        tensors, weight = quantise(rng, *size)
+        plain[f"{path}.weight"] = weight.astype(numpy.float32)
+        quantised |= {f"{path}.{part}": value for part, value in tensors.items()}
+    save(folder / "plain", c, plain)
+    save(folder / "quantised", c, quantised, quantization)
+    return folder / "quantised", folder / "plain", c
 
 
 def write(folder, name, seed, skip=(), recipes=False, **changes):

@@ -7,13 +7,14 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import json
 import random
 import struct
+import subprocess
 
 import gguf_files
 import pytest
 import small_tokenizers
 
-from tp_mlir import gguf
-from tp_mlir.text import Tokenizer
+from tp_mlir import _tools, gguf
+from tp_mlir.text import TextError, Tokenizer
 
 SEED = 20261127
 TEXTS = ("a b lo", "  x  <a>", "é lo\n\nb", "", "it's 123!", "\U0001f600 a")
@@ -68,6 +69,27 @@ def test_tokenizers(tmp_path, made, kind, pre):
         assert got.stop_ids == {got.eos}
 
 
+def test_tokenizer_of_the_file(tmp_path, monkeypatch, capsys):
+    """The file takes the place of a folder; what is made of it is kept, and made anew of another."""
+    monkeypatch.setenv("TP_MLIR_CACHE", str(tmp_path / "cache"))
+    made = small_tokenizers.byte_level()
+    path = written(tmp_path, model(vocab_size=made.get_vocab_size()), vocabulary(made, "gpt2", "gpt-2"))
+    text = "a b lo"
+    for _ in range(2):
+        got = Tokenizer(path)
+        assert got.encode(text, add_special_tokens=False) == made.encode(
+            text, add_special_tokens=False).ids
+    assert len(list((tmp_path / "cache/gguf").iterdir())) == 1
+    gguf_files.write_file(path, model().metadata, model().tensors)
+    with pytest.raises(TextError, match="no tokenizer.json in "):
+        Tokenizer(path)
+    assert f"{path}: no tokenizer: " in capsys.readouterr().err
+    assert len(list((tmp_path / "cache/gguf").iterdir())) == 2
+    path.write_bytes(b"GGUF")
+    with pytest.raises(TextError, match="the file ends inside of its header"):
+        Tokenizer(path)
+
+
 def test_rest_of_folder(tmp_path):
     """A chat template, ends of answers, and a link, or a copy, of the weights."""
     more = {"tokenizer.chat_template": "{{ messages }}", "tokenizer.ggml.eot_token_id": 5,
@@ -91,8 +113,8 @@ def test_rest_of_folder(tmp_path):
      "that the file was made from may be supported"),
     ({"llama.ssm.size": 3}, ": unsupported metadata llama.ssm.size: what it changes in a model of "
      "architecture 'llama' is not known here"),
-    ({"llama.attention.head_count": [8, 4]}, ": metadata 'llama.attention.head_count': expected int, "
-     "the same for all layers, got [8, 4]"),
+    ({"llama.attention.head_count": [8, 4]}, ": metadata 'llama.attention.head_count': expected an "
+     "integer, the same for all layers, got [8, 4]"),
     ({"llama.attention.value_length": 16}, ": unsupported metadata 'llama.attention.value_length': "
      "expected 8, the size of keys"),
     ({"llama.rope.scaling.type": "dynamic"}, ": unsupported metadata 'llama.rope.scaling.type' "
@@ -101,7 +123,11 @@ def test_rest_of_folder(tmp_path):
      "'llama.rope.scaling.attn_factor' 2.5: expected 1"),
     ({"llama.attention.causal": False}, ": unsupported metadata 'llama.attention.causal' false: "
      "expected a model that generates text"),
-    ({"general.alignment": 0}, ": expected general.alignment to be a power of two, got 0"),
+    ({"general.alignment": 0}, ": expected general.alignment to be a power of two of at "
+     "most 1048576, got 0"),
+    ({"llama.block_count": 0}, ": metadata 'llama.block_count': expected 1 to 16384, got 0"),
+    ({"llama.rope.freq_base": float("inf")}, ": metadata 'llama.rope.freq_base': expected a finite "
+     "number, the same for all layers, got "),
     ({"split.count": 3}, ": is one of 3 files of a model: `llama-gguf-split --merge` makes one file "
      "of them"),
 ))
@@ -135,10 +161,11 @@ def test_broken_factors(tmp_path):
     made = model()
     made.tensors["rope_freqs.weight"] = gguf_files.tensor(made.rng, "F16", 4)[0]
     assert (": tensor 'rope_freqs.weight': expected at most 65536 numbers of type F32, got 4 of "
-            "type number 1") in refusal(tmp_path, made)
+            "type F16") in refusal(tmp_path, made)
+    made.tensors["rope_freqs.weight"] = "F32", (4,), struct.pack("<4f", 1, float("nan"), 1, 1)
+    assert ": tensor 'rope_freqs.weight': expected finite numbers" in refusal(tmp_path, made)
     made.tensors["rope_freqs.weight"] = "F32", (4096,), b""
-    assert (": tensor 'rope_freqs.weight' reaches past the end of the file (truncated?)"
-            ) in refusal(tmp_path, made)
+    assert ("of the data reach past the end of the file (truncated?)") in refusal(tmp_path, made)
 
 
 def test_folder_that_is_there(tmp_path, capsys):
@@ -212,9 +239,10 @@ def test_stretched_rotation(tmp_path):
 
 
 def test_broken_files(tmp_path):
-    """Files that are cut short or changed at random give an error, or a folder."""
+    """Files that are cut short or changed at random give an error, or metadata; the compiler's and
+    runtime's own parser has a test of its own (runtime/test/GgufTest.cpp)."""
     whole = written(tmp_path, model()).read_bytes()
-    head = whole.index(b"blk.1.ffn_down") + 64
+    head = whole.index(b"token_embd") - 8
     choose, broken = random.Random(SEED), tmp_path / "broken.gguf"
     for i in range(300):
         data = bytearray(whole[:head + 1024])
@@ -225,8 +253,24 @@ def test_broken_files(tmp_path):
                 data[choose.randrange(head)] = choose.choice((0, 255, choose.randrange(256)))
         broken.write_bytes(data)
         try:
-            gguf.write_folder(broken, tmp_path / f"folder-{i}")
+            gguf.Gguf(broken)
         except gguf.GgufError as error:
             assert str(broken) in str(error), f"seed {SEED}"
         else:
             assert i >= 100, f"seed {SEED}"
+
+
+def test_broken_files_in_the_compiler(tmp_path):
+    """So do those that the compiler reads."""
+    whole = written(tmp_path, model()).read_bytes()
+    choose, broken = random.Random(SEED), tmp_path / "broken.gguf"
+    head = whole.index(b"blk.1.ffn_down") + 64
+    for i in range(12):
+        data = bytearray(whole[:choose.randrange(8, head)] if i < 4 else whole)
+        for _ in range(choose.randint(1, 4)):
+            data[choose.randrange(4, min(head, len(data)))] = choose.choice((0, 255))
+        broken.write_bytes(data)
+        done = subprocess.run([_tools.find("tp-import"), broken, "--config"], capture_output=True,
+                              text=True)
+        assert done.returncode in (0, 1), f"seed {SEED}: {done.stderr}"
+        assert done.returncode == 0 or f"error: '{broken}': " in done.stderr, f"seed {SEED}"

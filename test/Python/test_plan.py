@@ -466,13 +466,13 @@ def test_optimizer_that_is_divided(capsys):
 
 def test_bad_input(capsys, tmp_path):
     assert refused(capsys, 1, tmp_path / "none") == (
-        f"tp-plan: {tmp_path / 'none'}: expected a checkpoint folder or a .mlir file, found "
+        f"tp-plan: {tmp_path / 'none'}: expected a checkpoint folder, a GGUF file or a .mlir file, found "
         "nothing\n")
     assert refused(capsys, 1, tmp_path) == (
         f"tp-plan: no config.json in {tmp_path}: a checkpoint folder has one; it is all that "
         "tp-plan needs of it\n")
     (tmp_path / "file").write_text("")
-    assert "expected a checkpoint folder or a .mlir file, found a file" in refused(
+    assert "expected a checkpoint folder, a GGUF file or a .mlir file, found a file" in refused(
         capsys, 1, tmp_path / "file")
     assert refused(capsys, 1, "--measure", tmp_path / "none" / "cpu.json") == (
         f"tp-plan: {tmp_path}/none/cpu.json: there is no folder {tmp_path}/none\n")
@@ -527,7 +527,7 @@ def test_bad_workload(words, message):
 
 
 @pytest.mark.parametrize("words, text", [
-    ((), "expected a checkpoint folder or a .mlir file, or --measure"),
+    ((), "expected a checkpoint folder, a GGUF file or a .mlir file, or --measure"),
     ((LLAMA_8B, "--degrees", "1,x"), "for --degrees: expected positive integers with commas "
      "between them, such as 1,2,4,8, got '1,x'"),
     ((LLAMA_8B, "--users", 0), "for --users: expected an integer of at least 1, got '0'; tp-plan --help"),

@@ -390,6 +390,22 @@ bool transposeScale(ModuleOp module) {
   return true;
 }
 
+/// The bytes of scales that are powers of two are taken for numbers.
+bool powerAsNumber(ModuleOp module) {
+  ParameterOp op = findQuantized(module, 1);
+  auto type = op ? cast<RankedTensorType>(op.getType()) : RankedTensorType();
+  if (!op || !isa<Float8E8M0FNUType>(type.getElementType()))
+    return false;
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Value bytes = arith::BitcastOp::create(
+      builder, op.getLoc(), type.clone(builder.getI8Type()), op.getResult());
+  Value numbers = arith::UIToFPOp::create(
+      builder, op.getLoc(), type.clone(builder.getF32Type()), bytes);
+  op.getResult().replaceAllUsesExcept(numbers, bytes.getDefiningOp());
+  return true;
+}
+
 struct Fault {
   StringRef kind;
   bool (*inject)(ModuleOp);
@@ -411,6 +427,7 @@ const Fault faults[] = {
     {"group-off-by-one", groupOffByOne},
     {"replicate-scale", replicateScale},
     {"transpose-scale", transposeScale},
+    {"power-as-number", powerAsNumber},
 };
 
 struct TestInjectFault

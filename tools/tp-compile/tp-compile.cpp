@@ -13,6 +13,7 @@
 #include "tp/Annotate/PlanNames.h"
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Compile/Compile.h"
+#include "tp/Import/GgufConfig.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitDialects.h"
 #include "tp/Support/Tool.h"
@@ -251,9 +252,9 @@ int CommandLine::readFirstStage(tp::CompileOptions &options) {
   if (first == tp::Stage::Lower)
     return refuseIt("what lower leaves is no longer IR that can be read; "
                     "expected schedule or a stage before it");
-  if (llvm::sys::fs::is_directory(input))
+  if (tp::isCheckpoint(input))
     return refuseIt("expected the IR of " + compileFrom +
-                    ", got the directory '" + input + "'");
+                    ", got the checkpoint '" + input + "'");
   if (options.lastStage && *options.lastStage <= first)
     return refuseIt("expected --compile-to with a stage after " + compileFrom +
                     ", got '" + compileTo + "'");

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/MLIRContext.h"
+#include "tp/Import/GgufConfig.h"
 #include "tp/Import/Import.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/Support/OutputFile.h"
@@ -34,6 +35,15 @@ static int printLimits(mlir::MLIRContext &context, llvm::StringRef directory) {
   return 0;
 }
 
+/// Prints what the metadata of a GGUF file say.
+static int printConfig(mlir::MLIRContext &context, llvm::StringRef path) {
+  auto config = tp::readGgufConfig(&context, path);
+  if (failed(config))
+    return userError;
+  llvm::outs() << llvm::json::Value(std::move(*config)) << "\n";
+  return 0;
+}
+
 int main(int argc, char **argv) {
   tp::Tool tool(argc, argv, "tp-import");
   cl::OptionCategory category("tp-import options");
@@ -51,11 +61,16 @@ int main(int argc, char **argv) {
       cl::desc("Print how many positions a sequence may have, as JSON, and "
                "import nothing"),
       cl::cat(category));
+  cl::opt<bool> config("config",
+                       cl::desc("Print what the metadata of a GGUF file say as "
+                                "config.json, and import nothing"),
+                       cl::cat(category));
   tp::ImportFlags flags(category);
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(
           argc, argv,
-          "Turns a Hugging Face checkpoint directory into model IR\n",
+          "Turns a Hugging Face checkpoint directory, or a GGUF file, into "
+          "model IR\n",
           &llvm::errs()))
     return commandLineError;
   std::optional<tp::ImportOptions> options = flags.get("tp-import");
@@ -66,6 +81,13 @@ int main(int argc, char **argv) {
   tp::UserDiagnosticHandler handler(&context);
   if (failed(tp::checkModelPath(&context, directory)))
     return userError;
+  if (config && !tp::isGgufFile(directory)) {
+    llvm::errs() << "error: --config: expected a GGUF file, got '" << directory
+                 << "'\n";
+    return userError;
+  }
+  if (config)
+    return printConfig(context, directory);
   if (limits)
     return printLimits(context, directory);
   auto module = tp::importModel(&context, directory, *options);

@@ -14,6 +14,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/TP/IR/ModelAttributes.h"
+#include "tp/Import/GgufConfig.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitAll.h"
 #include "tp/Pipelines/Pipelines.h"
@@ -236,7 +237,7 @@ static bool isNarrow(mlir::ModuleOp module) {
 static std::string advise(const CommandLine &line, mlir::ModuleOp module) {
   if (!isNarrow(module))
     return "";
-  return llvm::sys::fs::is_directory(line.input.getValue())
+  return tp::isCheckpoint(line.input.getValue())
              ? "; of 16 bits little can be: --dtype f32 verifies the same "
                "program in f32"
              : "; of 16 bits little can be: verify the same program in f32";
@@ -293,12 +294,12 @@ int main(int argc, char **argv) {
   if (failed(tp::checkModelPath(&context, line.input)))
     return userError;
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      llvm::sys::fs::is_directory(line.input.getValue())
+      tp::isCheckpoint(line.input.getValue())
           ? tp::importModel(&context, line.input, *importOptions)
           : tp::readModule(&context, line.input);
   if (!module)
     return userError;
-  if (!llvm::sys::fs::is_directory(line.input.getValue())) {
+  if (!tp::isCheckpoint(line.input.getValue())) {
     if (failed(tp::ignoreTensors(*module, importOptions->ignore)))
       return userError;
     tp::StageOptions derived;

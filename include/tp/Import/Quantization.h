@@ -65,9 +65,10 @@ struct QuantizedScheme {
   bool dividesByOuter = false;
   /// Outputs, and inputs, that share a scale; 0: all.
   int64_t rows = 1, columns = 0;
-  bool isSymmetric = true; ///< There are no zero points.
-  bool isOrdered = false;  ///< A tensor says the group of each input.
-  int64_t zeroStep = 0;    ///< What is missing from a stored zero point.
+  bool isSymmetric = true;  ///< There are no zero points.
+  bool isOrdered = false;   ///< A tensor says the group of each input.
+  int64_t zeroStep = 0;     ///< What is missing from a stored zero point.
+  int64_t packedGroups = 0; ///< Groups that the files have in one block.
   std::optional<ActivationScheme> activations;
 };
 

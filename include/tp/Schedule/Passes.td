@@ -224,6 +224,11 @@ def StoreQuantized : Pass<"tp-store-quantized", "::mlir::func::FuncOp"> {
     | the weight of `nn.linear`, with a scale of each output, whose input `nn.quantize` has rounded by a scale of each token | the same on the input's elements, as numbers in bf16, whose products are scaled |
     | anything else | loops that unpack all of the weight in each step, with a warning |
 
+    Scales of a GGUF file's K types, an f16 of 256 elements times a byte of each
+    group (`tp.packed_groups` on the parameter says of how many groups), become
+    bytes too, and so do the minima, unless `pack-groups` is false or a rank's
+    part has no whole number of blocks.
+
     Inputs that are rounded by groups become numbers: `nn.quantize` and the
     `nn.dequantize` behind it are one expression.
 
@@ -253,6 +258,8 @@ def StoreQuantized : Pass<"tp-store-quantized", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::tp::nn::NNDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+  let options = [Option<"packGroups", "pack-groups", "bool", /*default=*/"true",
+                        "Whether scales in blocks stay packed">];
   let statistics = [Statistic<"numProducts", "products",
                               "products of a quantised weight">];
 }

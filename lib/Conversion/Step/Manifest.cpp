@@ -230,6 +230,11 @@ static void describeStorage(json::Object &result, ParameterOp op,
     fields["offset"] = storage.getOffset();
   if (auto end = op->getAttrOfType<IntegerAttr>(integerEndAttrName))
     fields["end"] = end.getInt();
+  bool isBytes =
+      cast<RankedTensorType>(op.getType()).getElementType().isInteger(8);
+  if (auto packed = op->getAttrOfType<IntegerAttr>(packedGroupsAttrName);
+      packed && isBytes)
+    fields["packed"] = packed.getInt();
   if (!storage.getRepeat().empty())
     fields["repeat"] = getShape(storage.getRepeat());
   result["storage"] = std::move(fields);

@@ -9,13 +9,14 @@ runtime take their blocks apart (docs/Import.md).
 """
 
 import json
+import os
 import pathlib
 import shutil
 import signal
 import sys
 
-from .. import _command_line, _signals, _version
-from ._config import read_config
+from .. import _command_line, _signals, _tools, _version
+from .._errors import ToolError
 from ._metadata import Gguf, GgufError
 from ._tokenizer import read_ends, read_tokenizer
 
@@ -26,6 +27,14 @@ _WEIGHTS = "model.gguf"
 
 def _write(path, value):
     path.write_text(json.dumps(value, indent=2, ensure_ascii=True) + "\n", encoding="utf-8")
+
+
+def _config(file):
+    """config.json of a file, as text: the compiler knows what its metadata stand for."""
+    try:
+        return json.loads(_tools.run("tp-import", [file, "--config"]))
+    except ToolError as error:
+        raise GgufError(str(error).removeprefix("error: ")) from error
 
 
 def write_folder(file, folder, copy=False):
@@ -43,8 +52,8 @@ def write_folder(file, folder, copy=False):
     """
     file, folder = pathlib.Path(file), pathlib.Path(folder)
     gguf, notes = Gguf(file), []
-    config = read_config(gguf)
-    partial = folder.with_name(folder.name + ".partial")
+    config = _config(file)
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:

@@ -3,20 +3,16 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Metadata, and the shapes and places of tensors; what their types mean is the runtime's affair
-(runtime/include/tprt/gguf.h).
+Metadata alone: what they say of the model, and its tensors, is the compiler's and the runtime's
+affair (lib/Import/GgufConfig.cpp, runtime/include/tprt/gguf.h).
 """
 
-import math
 import mmap
 import struct
 
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q",
             12: "d"}
 _TEXT, _LIST = 8, 9
-_F32 = 0
-#: Tensors that are read here have no more numbers.
-_MOST_READ = 1 << 16
 
 
 class GgufError(ValueError):
@@ -28,7 +24,6 @@ class Gguf:
 
     Attributes:
         metadata: values by key: numbers, booleans, texts, and lists of them.
-        shapes: of tensors, by name, the innermost dimension last.
 
     Raises GgufError if the file is no GGUF file, or is cut short.
     """
@@ -40,26 +35,19 @@ class Gguf:
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except ValueError:
                 raise GgufError(f"{path}: the file is empty") from None
-        self._at, self.metadata, self.shapes, self._places = 0, {}, {}, {}
+        self._at, self.metadata = 0, {}
         if self._bytes[:4] != b"GGUF":
             raise GgufError(f"{path}: expected a GGUF file, which begins with \"GGUF\"")
         self._at = 4
         version = self._number("I")
         if version not in (2, 3):
             raise GgufError(f"{path}: expected version 2 or 3 of GGUF, little-endian, got {version}")
-        tensors, entries = self._number("Q"), self._number("Q")
+        _, entries = self._number("Q"), self._number("Q")
         for _ in range(entries):
             key = self._text()
             if key in self.metadata:
                 raise GgufError(f"{path}: metadata '{key}' is there twice")
             self.metadata[key] = self._value(key, self._number("I"))
-        for _ in range(tensors):
-            self._tensor()
-        alignment = self.metadata.get("general.alignment", 32)
-        if not isinstance(alignment, int) or not 0 < alignment <= 1 << 20:
-            raise GgufError(f"{path}: expected general.alignment to be a power of two, got "
-                            f"{alignment}")
-        self._data = -(-self._at // alignment) * alignment
 
     def _take(self, size):
         if size > len(self._bytes) - self._at:
@@ -100,23 +88,3 @@ class Gguf:
             raise GgufError(f"{self.path}: a list of {count} items reaches past the end of the "
                             "file (truncated?)")
         return count
-
-    def _tensor(self):
-        name, rank = self._text(), self._number("I")
-        if not 1 <= rank <= 4:
-            raise GgufError(f"{self.path}: tensor '{name}': expected 1 to 4 dimensions, got {rank}")
-        self.shapes[name] = [self._number("Q") for _ in range(rank)][::-1]
-        self._places[name] = self._number("I"), self._number("Q")
-
-    def numbers(self, name):
-        """Returns the numbers of a small tensor of F32."""
-        kind, offset = self._places[name]
-        count = math.prod(self.shapes[name])
-        if kind != _F32 or count > _MOST_READ:
-            raise GgufError(f"{self.path}: tensor '{name}': expected at most {_MOST_READ} numbers "
-                            f"of type F32, got {count} of type number {kind}")
-        data = self._bytes[self._data + offset:self._data + offset + 4 * count]
-        if len(data) < 4 * count:
-            raise GgufError(f"{self.path}: tensor '{name}' reaches past the end of the file "
-                            "(truncated?)")
-        return list(struct.unpack(f"<{count}f", data))

@@ -23,14 +23,16 @@ _UNITS = {"serve": "a token", "train": "a step", "run": "a run"}
 _NONE = 3
 
 
+def _is_program(given):
+    return pathlib.Path(given).is_file() and pathlib.Path(given).suffix == ".mlir"
+
+
 def _config(given):
     """What config.json says; nothing for a program."""
-    model = pathlib.Path(given)
-    if model.is_file() and model.suffix == ".mlir":
+    if _is_program(given):
         return None
-    _checkpoint.check_model(given, expected="a checkpoint folder or a .mlir file")
     return _checkpoint.read_config(
-        model, ": a checkpoint folder has one; it is all that tp-plan needs of it")
+        pathlib.Path(given), ": a checkpoint folder has one; it is all that tp-plan needs of it")
 
 
 def _limits(model):
@@ -226,7 +228,7 @@ def _run(args, parser):
         args.measure.write_text(text + "\n", encoding="utf-8")
         return 0
     if args.model is None:
-        raise UsageError("tp-plan", 2, "expected a checkpoint folder or a .mlir file, or --measure")
+        raise UsageError("tp-plan", 2, "expected a checkpoint folder, a GGUF file or a .mlir file, or --measure")
     shape = _options.output_format(args)
     degrees, plans = _options.degrees(args.degrees), _options.plans(args.plans)
     profile = _profile.read(args.gpu)
@@ -234,6 +236,9 @@ def _run(args, parser):
         profile = _profile.with_nodes(profile, args.ranks_per_node)
     if args.price:
         profile = _profile.with_price(profile, args.price)
+    if not _is_program(args.model):
+        args.model = _checkpoint.open_model(
+            args.model, expected="a checkpoint folder, a GGUF file or a .mlir file")
     config = _config(args.model)
     if args.check and args.rate:
         raise wrong("--check", "has no meaning with --rate, as this machine is no service of "

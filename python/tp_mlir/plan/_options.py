@@ -26,7 +26,7 @@ def parser():
         "candidate fits and meets --latency.")
     _version.add(made)
     made.add_argument("model", metavar="DIR|model.mlir", nargs="?",
-                      help="checkpoint folder, of which config.json is enough, or a program")
+                      help="checkpoint folder, of which config.json is enough, GGUF file, or program")
     made.add_argument("--gpu", metavar="NAME|FILE.json", default="h100", help="device: " +
                       ", ".join(_profile.known()) + " or a profile of your own (default: h100)")
     made.add_argument("--degrees", metavar="1,2,...", default="1,2,4,8",

@@ -58,7 +58,7 @@ class Tokenizer:
     """Text to ids and back, as the checkpoint's own files say.
 
     Args:
-        folder: with tokenizer.json, or vocab.json and merges.txt of a class that needs no more;
+        folder: with tokenizer.json (or a GGUF file), or vocab.json and merges.txt of a class that needs no more;
             the files beside it are read where they exist (docs/Serving.md has a table).
         generation_config: a file that counts instead of generation_config.json, or "none".
 
@@ -79,8 +79,7 @@ class Tokenizer:
     """
 
     def __init__(self, folder, generation_config=None):
-        _checkpoint.check_model(folder, TextError)
-        folder = pathlib.Path(folder)
+        folder = pathlib.Path(_checkpoint.open_model(folder, TextError))
         config = _files.read(folder / "config.json")
         built = Built(folder, config)
         self._tokenizer, self._decoder = built.backend, built.decoder

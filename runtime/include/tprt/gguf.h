@@ -19,6 +19,7 @@
 #include "tprt/safetensors.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,11 @@ namespace tprt {
 
 /// A file of this name in a checkpoint's directory has its weights.
 inline constexpr std::string_view kGgufFile = "model.gguf";
+
+/// The name of scales, or zero points, ends so where they are blocks: an f16,
+/// and a byte of each group, which it is multiplied with; for zero points these
+/// are the minima. The runtime alone has such tensors.
+inline constexpr std::string_view kGgufBlocksEnd = "_blocks";
 
 /// The form that elements of a type are brought to.
 enum class GgufElements {
@@ -45,6 +51,11 @@ struct GgufType {
   FileType file; ///< of Floats: their type; of others: of the scales
   int64_t group; ///< elements that share a scale; 0: there is none
   bool hasZeros; ///< Groups have a zero point, an f32.
+
+  /// Groups of a block whose scales are an f16 times bytes; 0: they are not.
+  int64_t packedGroups() const {
+    return group && file == FileType::F32 ? blockElements / group : 0;
+  }
 };
 
 /// A tensor as the file has it.
@@ -56,8 +67,10 @@ struct GgufTensor {
 };
 
 /// The header of a file: the tensors, and those entries of its metadata that
-/// are integers, lists of integers, or short texts.
+/// are numbers, lists of integers, or short texts.
 struct Gguf {
+  std::set<std::string> keys;            ///< of all entries
+  std::map<std::string, double> numbers; ///< f32 and f64
   std::map<std::string, int64_t> integers;
   std::map<std::string, std::vector<int64_t>> lists;
   std::map<std::string, std::string> texts;
@@ -73,7 +86,7 @@ Expected<Gguf> readGguf(const std::string &name, int64_t size,
 
 /// One tensor of the checkpoint that a file stands for.
 struct GgufPart {
-  enum class Role { Floats, Values, Scales, Zeros };
+  enum class Role { Floats, Values, Scales, Zeros, ScaleBlocks, ZeroBlocks };
   std::string name;
   /// `offset` is zero: see `tensor`.
   TensorPlace place;

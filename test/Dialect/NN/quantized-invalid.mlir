@@ -173,3 +173,19 @@ func.func @key() {
   %q = tp.parameter "w" storage <"I8", width = 3> : tensor<4x8xi8>
   return
 }
+
+// -----
+
+func.func @blocks(%x: tensor<3x96xf32>, %q: tensor<8x96xi8>, %s: tensor<8x5xi8>) {
+  // expected-error @below {{expected groups in whole blocks of 8, got 3}}
+  %0 = nn.quantized_linear %x, %q, %s {element = i8, group = array<i64: 1, 32>, packed = 8} : (tensor<3x96xf32>, tensor<8x96xi8>, tensor<8x5xi8>) -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @bytes(%x: tensor<3x256xf32>, %q: tensor<8x256xi8>, %s: tensor<8x10xf32>) {
+  // expected-error @below {{expected packed scales and zeros of type i8, got 'f32'}}
+  %0 = nn.quantized_linear %x, %q, %s {element = i8, group = array<i64: 1, 32>, packed = 8} : (tensor<3x256xf32>, tensor<8x256xi8>, tensor<8x10xf32>) -> tensor<3x8xf32>
+  return
+}

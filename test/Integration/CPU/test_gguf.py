@@ -4,13 +4,15 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import json
+
 import gguf_files
 import numpy
 import pytest
 import quantised
 
 import tp_mlir
-from tp_mlir import gguf
+from tp_mlir import _tools, gguf, plan
 
 SEED = 20261127
 
@@ -62,6 +64,29 @@ def test_architectures(tmp_path, architecture, tied):
     compare(folder, plain, (2,))
 
 
+@pytest.mark.parametrize("kind", ("Q4_K", "Q6_K"))
+def test_experts(tmp_path, kind):
+    """Experts' scales stay packed alone; two ranks have half of a block of down's inputs."""
+    folder, plain = opened(tmp_path, gguf_files.llama(SEED, (kind,), "qwen3moe",
+                                                      intermediate_size=256))
+    compare(folder, plain, (1, 2))
+
+
+def test_memory(tmp_path):
+    """Scales and minima of Q4_K are an f16 and eight bytes for 256 weights."""
+    model = gguf_files.llama(SEED, ("Q4_K",))
+    folder, _ = opened(tmp_path, model)
+    weights = sum(value.size for value in model.weights.values() if value.ndim == 2)
+    norms = sum(value.nbytes for value in model.weights.values() if value.ndim == 1)
+    tp_mlir.compile(folder, seq=8, dtype="f32", output=tmp_path / "x.tpa")
+    told = json.loads(_tools.run("tp-inspect", [tmp_path / "x.tpa", "--json"]))
+    explained = json.loads(_tools.run("tp-compile", [folder, "--seq", "8", "--explain=json"]))
+    expected = weights * (4 + 20 * 8 / 256) / 8 + norms
+    assert explained["parameters"]["per_rank_bytes"] == expected
+    # Each tensor begins with a line of a cache.
+    assert expected <= told["memory"]["parameter_bytes"] < expected * 1.03
+
+
 def test_text(tmp_path):
     """Steps that generate look rows up in the table, and give the ids of the plain program."""
     folder, plain = opened(tmp_path, gguf_files.llama(SEED, ("Q4_K", "Q6_K", "Q8_0"), tied=True))
@@ -75,15 +100,47 @@ def test_text(tmp_path):
 
 
 def test_file_itself(tmp_path):
-    """tp-run takes the file in the place of the folder, and bf16 rounds as it does elsewhere."""
+    """The file takes the place of the folder, and bf16 rounds as it does elsewhere."""
     model = gguf_files.llama(SEED, ("Q8_0", "Q5_1"))
     folder, plain = opened(tmp_path, model)
-    program = tp_mlir.compile(folder, seq=8, dtype="bf16")
+    program = tp_mlir.compile(tmp_path / "model-file.gguf", seq=8, dtype="bf16")
     ids = {"input_ids": numpy.random.default_rng(SEED).integers(0, 67, (1, 8))}
     got = program.run(tmp_path / "model-file.gguf", ids)["logits"]
     assert (got == program.run(folder, ids)["logits"]).all()
     expected, _ = logits(plain, 1)
     assert numpy.abs(got - expected).max() < 0.03 * numpy.abs(expected).max()
+
+
+@pytest.mark.parametrize("cache", ("none", "kept"))
+def test_text_of_the_file(tmp_path, monkeypatch, cache):
+    """An engine opens the file, whose end tokens end answers, with and without a cache."""
+    monkeypatch.setenv("TP_MLIR_CACHE", cache if cache == "none" else str(tmp_path / cache))
+    model = gguf_files.llama(SEED, ("Q4_K", "Q6_K"))
+
+    def answer(given):
+        with tp_mlir.LLM(given, dtype="f32", context=32, rows=2, chunk=8) as llm:
+            return list(llm.generate([[1, 5, 9]], max_tokens=6)[0].ids)
+
+    folder, _ = opened(tmp_path, model)
+    file = tmp_path / "model-file.gguf"
+    ids = answer(folder)
+    assert answer(file) == ids and len(ids) == 6
+    gguf_files.write_file(file, model.metadata | {"tokenizer.ggml.eos_token_id": ids[2]},
+                          model.tensors)
+    end = ids.index(ids[2])
+    assert answer(file) in (ids[:end], ids[:end + 1])
+
+
+def test_plan_of_the_file(tmp_path, capsys):
+    """tp-plan sizes the file as it does the folder."""
+    folder, _ = opened(tmp_path, gguf_files.llama(SEED, ("Q8_0",)))
+
+    def rows(given):
+        plan.main([str(given), "--gpu", "h100", "--degrees", "1,2", "--context", "32", "--format",
+                   "json"])
+        return json.loads(capsys.readouterr().out)["rows"]
+
+    assert rows(tmp_path / "model-file.gguf") == rows(folder)
 
 
 def test_refused(tmp_path):

@@ -108,6 +108,23 @@ def test_recipes(tmp_path, name):
         assert error < 0.2 * effect, f"{name} at {degree} under {plan}, seed {SEED}"
 
 
+@pytest.mark.parametrize("name", ("int8-token", "fp8-group", "fp8-blocks", "fp8-static"))
+def test_recipes_of_experts(tmp_path, name):
+    """What gate and up read is rounded too, by scales that are found at run time; what down reads is
+    not, nor are inputs with a scale of the file's, which each expert has of its own."""
+    folder, plain, c = quantised.write_mixtral(tmp_path, name, SEED)
+    weights, ids = load_file(plain / "model.safetensors"), inputs()["input_ids"][0]
+    recipe, is_static = quantised.RECIPES[name][2], name == "fp8-static"
+    rounded, others = (quantised.forward(c, weights, ids, recipe, of_experts=of)
+                       for of in (recipe, None))
+    expected, effect = others if is_static else rounded, numpy.linalg.norm(rounded - others)
+    for degree, plan in ((1, "megatron"), (2, "megatron"), (2, "expert")):
+        program = tp_mlir.compile(folder, mesh=f"tp={degree}", plan=plan, seq=8, dtype="f32")
+        (got,) = program.run(folder, inputs()).values()
+        error = numpy.linalg.norm(got[0] - expected)
+        assert error < 0.2 * effect, f"{name} at {degree} under {plan}, seed {SEED}"
+
+
 @pytest.mark.parametrize("name", ("int8", "int4-g32", "fp8-channel", "fp8-block"))
 def test_text(tmp_path, name, monkeypatch):
     """What tp-quantize makes of the text model gives, token for token, the text of the numbers

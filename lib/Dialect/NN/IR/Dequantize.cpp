@@ -151,7 +151,8 @@ StringRef tp::nn::getQuantizedName(Type type) {
 
 llvm::json::Object tp::nn::describeQuantized(Type element, Value scales,
                                              Value zeros,
-                                             ArrayRef<int64_t> group) {
+                                             ArrayRef<int64_t> group,
+                                             int64_t packed) {
   Type scale = typeOf(scales).getElementType();
   std::string name = scale.isInteger(8) ? "e8m0" : getTypeName(scale);
   llvm::json::Object fields{
@@ -159,6 +160,15 @@ llvm::json::Object tp::nn::describeQuantized(Type element, Value scales,
       {"scale_type", name.empty() ? getQuantizedName(scale).str() : name},
       {"group", llvm::json::Array(group)},
       {"groups", shapeOf(scales).back()}};
+  if (packed) {
+    // What a group's number is in f32.
+    fields["scale_type"] = "f32";
+    fields["groups"] = shapeOf(scales).back() / (packed + 2) * packed;
+    fields["packed"] = packed;
+    if (zeros)
+      fields["zeros"] = "f32";
+    return fields;
+  }
   if (zeros && typeOf(zeros).getElementType().isF32())
     fields["zeros"] = "f32";
   return fields;
@@ -174,8 +184,8 @@ QuantizedLinearOp::getLibraryDescription(const LibraryUse &use) {
   auto nameOf = [](Value value) {
     return getTypeName(typeOf(value).getElementType());
   };
-  llvm::json::Object quantized =
-      describeQuantized(getElement(), getScales(), getZeros(), getGroup());
+  llvm::json::Object quantized = describeQuantized(
+      getElement(), getScales(), getZeros(), getGroup(), getPacked());
   if ((*this)->hasAttr(integerInputAttrName))
     quantized["integers"] = true;
   llvm::json::Object fields{

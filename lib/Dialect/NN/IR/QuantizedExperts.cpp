@@ -29,7 +29,8 @@ static QuantizedTensor getMatrix(QuantizedExpertsOp op, unsigned i) {
           op.getScales()[i],
           op.getZeros().empty() ? Value() : op.getZeros()[i],
           Value(),
-          i < 2 ? op.getGroup() : op.getDownGroup()};
+          i < 2 ? op.getGroup() : op.getDownGroup(),
+          int64_t(op.getPacked())};
 }
 
 LogicalResult QuantizedExpertsOp::verify() {
@@ -125,7 +126,7 @@ QuantizedExpertsOp::getLibraryDescription(const LibraryUse &) {
   auto describe = [&](unsigned i, ArrayRef<int64_t> group) {
     return describeQuantized(getElement(), getScales()[i],
                              getZeros().empty() ? Value() : getZeros()[i],
-                             group.drop_front());
+                             group.drop_front(), getPacked());
   };
   llvm::json::Object fields{{"experts", down[0]},
                             {"k", input.getShape().back()},

@@ -12,6 +12,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -35,9 +37,67 @@ bool tp::nn::isStoredInBytes(Type element) {
   return (bits < 8 && bits > 1) || (bits == 8 && isa<FloatType>(element));
 }
 
-Value tp::nn::unpack(OpBuilder &builder, DequantizeOp op, Value bytes) {
+/// Those of one weight, whoever reads it.
+static int64_t getOwnPackedGroups(DequantizeOp op) {
+  int64_t packed = 0;
+  for (Value numbers : {op.getScales(), op.getZeros()}) {
+    if (!numbers)
+      continue;
+    auto parameter = numbers.getDefiningOp<ParameterOp>();
+    auto groups =
+        parameter ? parameter->getAttrOfType<IntegerAttr>(packedGroupsAttrName)
+                  : IntegerAttr();
+    bool isWhole = groups && !op.getGroups() && !parameter.getSource() &&
+                   parameter.getStorage() &&
+                   parameter.getStorage()->getRepeat().empty() &&
+                   shapeOf(numbers).back() % groups.getInt() == 0 &&
+                   (!packed || packed == groups.getInt());
+    if (!isWhole)
+      return 0;
+    packed = groups.getInt();
+  }
+  return packed;
+}
+
+int64_t tp::nn::getPackedGroups(DequantizeOp op) {
+  int64_t packed = getOwnPackedGroups(op);
+  for (Operation *user : op->getUsers())
+    if (auto experts = dyn_cast<ExpertsOp>(user))
+      for (Value matrix :
+           {experts.getGate(), experts.getUp(), experts.getDown()}) {
+        auto other = matrix.getDefiningOp<DequantizeOp>();
+        if (!other || getOwnPackedGroups(other) != packed)
+          return 0;
+      }
+  return packed;
+}
+
+void tp::nn::settlePackedGroups(Operation *root, bool packs) {
+  SmallVector<ParameterOp> dropped;
+  root->walk([&](ParameterOp op) {
+    bool stays = packs && llvm::all_of(op->getUsers(), [](Operation *user) {
+                   auto weight = dyn_cast<DequantizeOp>(user);
+                   return weight && getPackedGroups(weight) != 0;
+                 });
+    if (op->hasAttr(packedGroupsAttrName) && !stays)
+      dropped.push_back(op);
+  });
+  for (ParameterOp op : dropped)
+    op->removeAttr(packedGroupsAttrName);
+}
+
+static QuantizedTensor getStored(DequantizeOp op, const StoredWeight &stored) {
   QuantizedTensor tensor = getQuantized(op);
-  tensor.values = bytes;
+  tensor.values = stored.values;
+  tensor.scales = stored.scales;
+  tensor.zeros = stored.zeros;
+  tensor.packed = stored.packed;
+  return tensor;
+}
+
+Value tp::nn::unpack(OpBuilder &builder, DequantizeOp op,
+                     const StoredWeight &stored) {
+  QuantizedTensor tensor = getStored(op, stored);
   Emitter emitter(builder, op.getLoc(), builder.getF32Type());
   return buildDequantized(emitter, tensor);
 }
@@ -55,7 +115,8 @@ QuantizedTensor tp::nn::getQuantized(DequantizeOp op) {
           op.getScales(),
           op.getZeros(),
           op.getGroups(),
-          op.getGroup()};
+          op.getGroup(),
+          /*packed=*/0};
 }
 
 QuantizedTensor tp::nn::getQuantized(QuantizedLinearOp op) {
@@ -65,7 +126,8 @@ QuantizedTensor tp::nn::getQuantized(QuantizedLinearOp op) {
           op.getScales(),
           op.getZeros(),
           op.getGroups(),
-          op.getGroup()};
+          op.getGroup(),
+          int64_t(op.getPacked())};
 }
 
 void tp::nn::addGroups(ShardingRule &rule, ArrayRef<int64_t> shape,
@@ -125,6 +187,19 @@ LogicalResult tp::nn::verifyQuantized(Operation *op,
     if (failed(expectShape(op, "groups", tensor.groups, tensor.shape.back())))
       return failure();
     scales.back() = shapeOf(tensor.scales).back();
+  }
+  if (tensor.packed) {
+    bool isWhole = tensor.packed > 0 && !tensor.groups && rank > 0 &&
+                   scales.back() % tensor.packed == 0;
+    if (!isWhole)
+      return op->emitOpError() << "expected groups in whole blocks of "
+                               << tensor.packed << ", got " << scales.back();
+    scales.back() = scales.back() / tensor.packed * (tensor.packed + 2);
+    for (Value one : {tensor.scales, tensor.zeros})
+      if (one && !typeOf(one).getElementType().isInteger(8))
+        return op->emitOpError()
+               << "expected packed scales and zeros of type i8, got "
+               << typeOf(one).getElementType();
   }
   if (failed(expectShape(op, "scales", tensor.scales, scales)))
     return failure();
@@ -275,6 +350,47 @@ static Value readElement(Scalar &e, const QuantizedTensor &tensor,
   return decode(e, byte, tensor.element, index.back());
 }
 
+/// Reads the number of the last position of `group` from blocks of so many: the
+/// block's f16 times the group's byte.
+static Value readPacked(Scalar &e, Value blocks, int64_t packed,
+                        ArrayRef<Value> group) {
+  Type type = e.b.getIndexType(), i16 = e.b.getI16Type();
+  Value count = e.integer(packed, type);
+  Value block = arith::DivUIOp::create(e.b, group.back(), count);
+  Value inBlock = arith::RemUIOp::create(e.b, group.back(), count);
+  Value first = arith::MulIOp::create(e.b, block, e.integer(packed + 2, type));
+  auto read = [&](Value offset) -> Value {
+    SmallVector<Value> at(group);
+    at.back() = arith::AddIOp::create(e.b, first, offset);
+    return tensor::ExtractOp::create(e.b, blocks, at);
+  };
+  Value low = arith::ExtUIOp::create(e.b, i16, read(e.integer(0, type)));
+  Value high = arith::ExtUIOp::create(e.b, i16, read(e.integer(1, type)));
+  high = arith::ShLIOp::create(e.b, high, e.integer(8, i16));
+  Value factor = arith::BitcastOp::create(e.b, e.b.getF16Type(),
+                                          arith::OrIOp::create(e.b, low, high));
+  Value code = read(arith::AddIOp::create(e.b, inBlock, e.integer(2, type)));
+  return e.mul(e.convert(factor, e.b.getF32Type()),
+               arith::SIToFPOp::create(e.b, e.b.getF32Type(), code));
+}
+
+/// Applies scale and minimum of blocks; where the scale is zero, the minimum is
+/// what is left.
+static Value scalePacked(Scalar &e, const QuantizedTensor &tensor,
+                         ArrayRef<Value> group, Value value) {
+  Value scale = readPacked(e, tensor.scales, tensor.packed, group);
+  if (!tensor.zeros)
+    return e.mul(value, scale);
+  Value least = readPacked(e, tensor.zeros, tensor.packed, group);
+  double middle = tensor.element.isInteger(4) ? 8 : 0;
+  Value isZero =
+      arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, scale, e.number(0));
+  Value divisor = e.select(isZero, e.number(1), scale);
+  Value zero = e.sub(e.div(least, divisor), e.number(middle));
+  return e.select(isZero, e.sub(e.number(0), least),
+                  e.mul(e.sub(value, zero), scale));
+}
+
 /// Applies the zero point and the scale of the element at `index`.
 static Value scaleElement(Scalar &e, const QuantizedTensor &tensor,
                           ArrayRef<Value> index, Value value) {
@@ -284,6 +400,8 @@ static Value scaleElement(Scalar &e, const QuantizedTensor &tensor,
         e.b, e.b.getIndexType(),
         tensor::ExtractOp::create(e.b, tensor.groups,
                                   ValueRange{index.back()}));
+  if (tensor.packed)
+    return scalePacked(e, tensor, group, value);
   auto read = [&](Value from) {
     return tensor::ExtractOp::create(e.b, from, group).getResult();
   };
@@ -313,9 +431,8 @@ Value tp::nn::buildDequantized(Emitter &emitter,
 }
 
 Value tp::nn::lookUp(OpBuilder &builder, EmbeddingOp embedding, DequantizeOp op,
-                     Value bytes) {
-  QuantizedTensor table = getQuantized(op);
-  table.values = bytes;
+                     const StoredWeight &stored) {
+  QuantizedTensor table = getStored(op, stored);
   return buildLookUp(builder, embedding, [&](Scalar &e, ArrayRef<Value> index) {
     return scaleElement(e, table, index, readElement(e, table, index));
   });

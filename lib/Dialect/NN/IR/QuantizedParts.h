@@ -26,6 +26,7 @@ struct QuantizedTensor {
   mlir::Type element;
   mlir::Value values, scales, zeros, groups;
   llvm::ArrayRef<int64_t> group;
+  int64_t packed = 0; ///< groups of a block of scales; 0: there are no blocks
 };
 
 QuantizedTensor getQuantized(DequantizeOp op);
@@ -56,7 +57,8 @@ llvm::StringRef getQuantizedName(mlir::Type type);
 /// A matrix as the manifest says it.
 llvm::json::Object describeQuantized(mlir::Type element, mlir::Value scales,
                                      mlir::Value zeros,
-                                     llvm::ArrayRef<int64_t> group);
+                                     llvm::ArrayRef<int64_t> group,
+                                     int64_t packed);
 
 /// The largest number of an element type that activations are quantised to.
 double getLargest(mlir::Type element);

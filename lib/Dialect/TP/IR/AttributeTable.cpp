@@ -123,6 +123,7 @@ constexpr Row rows[] = {
     {"tp.global_type", OnParameter | OnState | onValue, isTensorType,
      "a ranked tensor type"},
     {integerEndAttrName, OnParameter, is<IntegerAttr>, "an integer"},
+    {packedGroupsAttrName, OnParameter, is<IntegerAttr>, "an integer"},
     {storedTypeAttrName, OnParameter, isTensorType, "a ranked tensor type"},
     {"tp.rule", OnOperation, is<RuleAttr>, "a #tp.rule"},
     {"tp.partial", OnParameter, is<AxisListAttr>, "a #tp<axes>"},

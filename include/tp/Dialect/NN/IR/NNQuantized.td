@@ -102,13 +102,20 @@ def NN_QuantizedLinearOp : NN_Op<"quantized_linear", [AttrSizedOperandSegments,
     these have four bits, one of two neighbours of k, the first of which is in
     the low bits; a row begins with a byte. `tp-store-quantized` makes it.
 
+    With `packed` = P the scales of P neighbouring groups of a row are P + 2
+    bytes of i8: an f16, and a signed byte for each group, which multiplies it.
+    `zeros` are such bytes too, of the number `least` that is subtracted from
+    (value + c) * scale, c being 8 for elements of four bits and else 0: the zero
+    point is least / scale - c.
+
     ```mlir
     %y = nn.quantized_linear %x, %w, %s {element = i4, group = array<i64: 1, 32>} : (tensor<1x8x128xf32>, tensor<64x64xi8>, tensor<64x4xf16>) -> tensor<1x8x64xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$input, NN_Storage:$values, NN_Scales:$scales,
     Optional<NN_Zeros>:$zeros, Optional<NN_Numbers>:$groups,
-    Optional<NN_Tensor>:$bias, TypeAttr:$element, DenseI64ArrayAttr:$group);
+    Optional<NN_Tensor>:$bias, TypeAttr:$element, DenseI64ArrayAttr:$group,
+    DefaultValuedAttr<I64Attr, "0">:$packed);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input `,` $values `,` $scales (`zeros` $zeros^)? (`groups` $groups^)? (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
@@ -121,7 +128,7 @@ def NN_QuantizedExpertsOp : NN_Op<"quantized_experts", [AttrSizedOperandSegments
     with its biases and attributes:
     their bytes as `values`, as of `nn.quantized_linear`, their `scales`, and
     their `zeros`, three of each. All have `element`s of one type; `group` is
-    that of gate and up, `down_group` that of down. `tp-store-quantized` makes
+    that of gate and up, `down_group` that of down; `packed` is as in `nn.quantized_linear`. `tp-store-quantized` makes
     it.
 
     ```mlir
@@ -136,7 +143,7 @@ def NN_QuantizedExpertsOp : NN_Op<"quantized_experts", [AttrSizedOperandSegments
     DefaultValuedAttr<F64Attr, "1.0">:$alpha, OptionalAttr<F64Attr>:$limit,
     DefaultValuedAttr<F64Attr, "0.0">:$up_offset, UnitAttr:$scales_input,
     TypeAttr:$element, DenseI64ArrayAttr:$group,
-    DenseI64ArrayAttr:$down_group);
+    DenseI64ArrayAttr:$down_group, DefaultValuedAttr<I64Attr, "0">:$packed);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input `,` $routing `values` $values `scales` $scales (`zeros` $zeros^)? (`biases` $biases^)? (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
 }

@@ -29,15 +29,30 @@ mlir::RankedTensorType getStorageType(mlir::RankedTensorType type);
 /// Returns whether tensors of such elements are bytes once they are in memory.
 bool isStoredInBytes(mlir::Type element);
 
-/// Replaces what nn.dequantize makes of `values`, which are bytes of elements
-/// of type `element`, by loops.
-mlir::Value unpack(mlir::OpBuilder &builder, DequantizeOp op,
-                   mlir::Value bytes);
+/// A weight as it lies in memory: bytes of its elements, scales and zero points
+/// of as many groups in a block (`packed` of nn.quantized_linear).
+struct StoredWeight {
+  mlir::Value values, scales, zeros;
+  int64_t packed = 0;
+};
 
-/// Replaces a look-up in the table that `op` makes of `bytes` by loops that
+/// Returns what nn.dequantize makes of a weight in memory, by loops.
+mlir::Value unpack(mlir::OpBuilder &builder, DequantizeOp op,
+                   const StoredWeight &stored);
+
+/// Returns how many groups of a weight have a block of scales that may stay
+/// packed: all blocks are whole in a rank's part. 0: they may not. It is the
+/// same of the three matrices of experts.
+int64_t getPackedGroups(DequantizeOp op);
+
+/// Removes the attribute `tp.packed_groups` from parameters that will not stay
+/// packed; where `packs` is false, from all.
+void settlePackedGroups(mlir::Operation *root, bool packs);
+
+/// Replaces a look-up in the table that `op` makes of `stored` by loops that
 /// dequantise the rows that are looked up alone.
 mlir::Value lookUp(mlir::OpBuilder &builder, EmbeddingOp embedding,
-                   DequantizeOp op, mlir::Value bytes);
+                   DequantizeOp op, const StoredWeight &stored);
 
 /// Returns whether each token, or all of them, have one scale.
 bool hasTokenScales(QuantizeOp op);

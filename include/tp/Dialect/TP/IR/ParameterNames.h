@@ -23,6 +23,10 @@ namespace tp {
 
 /// On a parameter of bytes: TypeAttr, this rank's tensor of which they are.
 inline constexpr llvm::StringLiteral storedTypeAttrName = "tp.stored_type";
+/// Marks scales and zero points whose file has so many groups in a block with
+/// an f16 of its own: they may lie in memory as such blocks
+/// (nn.quantized_linear).
+inline constexpr llvm::StringLiteral packedGroupsAttrName = "tp.packed_groups";
 /// Discardable attribute on operations and functions: IntegerAttr, see
 /// tp-assign-value-ids. What makes a value another one takes it away.
 inline constexpr llvm::StringLiteral valueIdAttrName = "tp.value_id";
