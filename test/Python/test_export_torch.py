@@ -656,6 +656,12 @@ def test_classes_of_rows():
     ({"weight": torch.ones(6)}, "with weights of classes"),
     ({"label_smoothing": 0.1}, "with label_smoothing")])
 def test_cross_entropy_that_is_refused(options, problem):
+    for x, y, words in ((torch.randn(4, 6), torch.rand(4, 6).softmax(1),
+                         "of probabilities in the place of classes"),
+                        (torch.randn(2, 6, 3), torch.randint(0, 6, (2, 3)),
+                         "of logits of 3 dimensions; expected \\[rows, classes\\]")):
+        with pytest.raises(tp_mlir.InputError, match=words):
+            tp_mlir.export(Call(lambda self, x, y: functional.cross_entropy(x, y)).eval(), (x, y))
     module = Call(lambda self, x, y: functional.cross_entropy(x, y, **options)).eval()
     with pytest.raises(tp_mlir.InputError, match=problem):
         tp_mlir.export(module, (torch.randn(4, 6), torch.randint(0, 6, (4,))))
