@@ -174,7 +174,7 @@ def test_all_unsupported_operations_are_listed():
 ])
 def test_forms_that_are_refused(words, function, args):
     inputs = [torch.tensor(a) if isinstance(a, list) else torch.randn(a) for a in args]
-    with pytest.raises(tp_mlir.InputError, match=words):
+    with pytest.raises(tp_mlir.InputError, match=re.escape(words)):
         exported(function, *inputs, w=torch.randn(4, 2, 3))
 
 
@@ -197,7 +197,7 @@ def test_convolutions_in_groups(sizes, more):
     ("the forward changes .* in place; expected a function of its inputs", lambda m, x: x.add_(1)),
 ])
 def test_modules_that_are_refused(words, function):
-    with pytest.raises(tp_mlir.InputError, match=words):
+    with pytest.raises(tp_mlir.InputError, match=re.escape(words)):
         exported(function, torch.randn(4, 3))
 
 
@@ -659,8 +659,8 @@ def test_cross_entropy_that_is_refused(options, problem):
     for x, y, words in ((torch.randn(4, 6), torch.rand(4, 6).softmax(1),
                          "of probabilities in the place of classes"),
                         (torch.randn(2, 6, 3), torch.randint(0, 6, (2, 3)),
-                         "of logits of 3 dimensions; expected \\[rows, classes\\]")):
-        with pytest.raises(tp_mlir.InputError, match=words):
+                         "of logits of 3 dimensions; expected [rows, classes]")):
+        with pytest.raises(tp_mlir.InputError, match=re.escape(words)):
             tp_mlir.export(Call(lambda self, x, y: functional.cross_entropy(x, y)).eval(), (x, y))
     module = Call(lambda self, x, y: functional.cross_entropy(x, y, **options)).eval()
     with pytest.raises(tp_mlir.InputError, match=problem):
