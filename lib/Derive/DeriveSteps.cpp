@@ -64,9 +64,9 @@ static int64_t getBytes(RankedTensorType type) {
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
-/// As many tokens that the keys and values of a page take no less than the
-/// states of linear attention that are kept of it, but few enough that texts
-/// find pages to share, and no more than a text may have.
+/// Returns as many tokens that the keys and values of a page take no less than
+/// the states of linear attention that are kept of it, but few enough that
+/// texts find pages to share, and no more than a text may have.
 static int64_t choosePage(const CacheStates &states,
                           const GenerateOptions &options) {
   constexpr int64_t mostTokens = 512;
@@ -85,8 +85,8 @@ static int64_t choosePage(const CacheStates &states,
   return page;
 }
 
-/// The window of all attention, in the cells of which pages are freed behind
-/// it; 0 if some of it sees everything.
+/// Returns the widest window of all attention, behind which pages are freed; 0
+/// if some attention sees everything.
 static int64_t findWindow(const CacheStates &states, int64_t context) {
   int64_t widest = 0;
   for (const auto &[op, all] : states)

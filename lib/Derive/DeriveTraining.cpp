@@ -25,7 +25,7 @@ namespace tp {
 using namespace mlir;
 using namespace tp;
 
-/// The target of a position that does not count, as PyTorch has it.
+/// This target marks a position that does not count, as PyTorch's does.
 static constexpr int64_t ignored = -100;
 
 static constexpr StringLiteral lossName = "loss_sum", countName = "tokens";
@@ -79,7 +79,7 @@ FailureOr<unsigned> TrainingDeriver::findResult() {
          << found.size();
 }
 
-/// An argument of the number of each row's class.
+/// Adds an argument that has the number of each row's class.
 Value TrainingDeriver::addTargets(RankedTensorType logits) {
   unsigned index = source.getNumArguments();
   auto attribute = [&](StringRef name, Attribute value) {
@@ -102,7 +102,7 @@ Value TrainingDeriver::addTargets(RankedTensorType logits) {
   return source.getArgument(index);
 }
 
-/// f32[]: the sum of `term` of all elements.
+/// Returns f32[], the sum of `term` of all elements.
 Value TrainingDeriver::sumAll(
     Value value, llvm::function_ref<Value(OpBuilder &, Value)> term) {
   unsigned rank = cast<RankedTensorType>(value.getType()).getRank();

@@ -32,7 +32,7 @@ static Value join(OpBuilder &builder, Location loc, Value value,
 // States
 //===----------------------------------------------------------------------===//
 
-/// The type in which the cache holds what attention has as `element`.
+/// Returns the type in which the cache holds what attention has as `element`.
 static Type getCacheElement(const GenerateOptions &options, Type element) {
   MLIRContext *context = element.getContext();
   if (!options.cacheType)
@@ -51,7 +51,8 @@ static Type getCacheElement(const GenerateOptions &options, Type element) {
   llvm_unreachable("unknown type of a cache");
 }
 
-/// The shapes of an operation's states, but for the loops that it is in.
+/// Returns the names and types of an operation's states, without the loops that
+/// it is in.
 static SmallVector<std::pair<StringRef, RankedTensorType>>
 getStateTypes(Operation *op, const GenerateOptions &options,
               bool hasCellScales) {
@@ -154,7 +155,7 @@ Value StepWriter::writeCells(nn::AttentionOp op, Value x, unsigned which) {
   return {};
 }
 
-/// [heads, P * page]: what is added to the scores of each position.
+/// Returns what is added to the scores of each position, [heads, P * page].
 FailureOr<Value> StepWriter::getBias(nn::AttentionOp op) {
   Value bias = op.getBias();
   if (!bias)

@@ -25,7 +25,8 @@ namespace tp {
 // The cut
 //===----------------------------------------------------------------------===//
 
-/// Whether `value`, which no token reaches, is the same at all positions.
+/// Returns whether `value`, which no token reaches, is the same at all
+/// positions.
 static bool isSameEverywhere(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -36,7 +37,7 @@ static bool isSameEverywhere(Value value) {
   return matchPattern(op, m_Constant(&elements)) && elements.isSplat();
 }
 
-/// Whether `op` does to each token, wherever it stands, the same.
+/// Returns whether `op` does the same to each token, wherever it stands.
 static bool ignoresPositions(Operation *op, const TokenDims &dims) {
   const TokenOp *entry = dims.findOp(op);
   if (!entry || entry->isMixing || isa<RepeatOp>(op) ||
@@ -56,7 +57,7 @@ static bool ignoresPositions(Operation *op, const TokenDims &dims) {
   return true;
 }
 
-/// [batch, sequence, ...] of floats.
+/// Returns whether `value` is floats [batch, sequence, ...].
 static bool canBeCut(Value value, const TokenDims &dims) {
   const DimParts *parts = dims.find(value);
   auto type = cast<RankedTensorType>(value.getType());
@@ -96,8 +97,8 @@ static Value findCut(Value logits, const TokenDims &dims) {
   }
 }
 
-/// The result [batch, sequence, vocabulary] of floats; the one named "logits"
-/// if there are several.
+/// Returns the result of floats [batch, sequence, vocabulary]; the one named
+/// "logits" if there are several.
 static FailureOr<Value> findResult(func::FuncOp source, const TokenDims &dims) {
   auto values = source.getBody().front().getTerminator()->getOperands();
   Value found;
@@ -157,8 +158,8 @@ FailureOr<LogitsPath> findLogits(func::FuncOp source, const TokenDims &dims) {
 // Logits and tokens
 //===----------------------------------------------------------------------===//
 
-/// The last token of each row, zeros for a row that has none: a look-up by
-/// number in a table of tokens.
+/// Returns the last token of each row, and zeros for a row that has none: it is
+/// looked up by number in a table of tokens.
 Value StepWriter::takeLast(Location loc, Value x) {
   auto type = RankedTensorType::get({1, numRows}, builder.getI32Type());
   auto part = [&](int64_t from) -> Value {
@@ -200,8 +201,9 @@ Value StepWriter::takeLast(Location loc, Value x) {
                                        groups);
 }
 
-/// The token that follows in each row that is to have one, whose position is
-/// not negative, and the logarithm of its probability.
+/// Chooses the token that follows in each row that is to have one, whose
+/// position is not negative, and returns it with the logarithm of its
+/// probability.
 LogicalResult StepWriter::writeLogits() {
   Location loc = plan.path.logits.getLoc();
   Type f32 = builder.getF32Type(), i32 = builder.getI32Type();

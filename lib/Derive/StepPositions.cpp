@@ -30,7 +30,7 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// `value` with the same elements in another shape.
+/// Returns `value` with the same elements in another shape.
 static Value reshape(OpBuilder &builder, Location loc, Value value,
                      ArrayRef<int64_t> shape) {
   auto from = cast<RankedTensorType>(value.getType());
@@ -291,8 +291,8 @@ LogicalResult StepWriter::placeRotaryTable(nn::RotaryTableOp op,
   return success();
 }
 
-/// The dimension that is the sequence and nothing else, where no other has
-/// tokens.
+/// Returns the dimension that is the sequence and nothing else, if no other one
+/// has tokens.
 static std::optional<unsigned> findSequence(const DimParts &dims) {
   std::optional<unsigned> found;
   for (auto [dim, parts] : llvm::enumerate(dims)) {
@@ -325,7 +325,7 @@ FailureOr<Value> StepWriter::placeParameter(ParameterOp op,
   return gatherRows(op, *whole, *dim, 0, size);
 }
 
-/// Some positions of a longer table.
+/// Looks positions up in the table that `operation` takes some rows of.
 FailureOr<Value> StepWriter::placeSlice(Operation *operation,
                                         const DimParts &dims) {
   auto op = cast<tensor::ExtractSliceOp>(operation);
@@ -359,8 +359,8 @@ FailureOr<Value> StepWriter::placeSlice(Operation *operation,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A constant by the parts of its dimensions, less those of which nothing
-/// depends.
+/// A SeenConstant has the elements of a constant by the parts of its
+/// dimensions, less those of which nothing depends.
 struct SeenConstant {
   SmallVector<Part> parts;
   SmallVector<Attribute> elements;
@@ -374,7 +374,7 @@ static int64_t getProduct(ArrayRef<Part> parts) {
   return product;
 }
 
-/// Whether elements are the same along part `p`.
+/// Returns whether elements are the same along part `p`.
 static bool isSameAlong(const SeenConstant &seen, unsigned p) {
   int64_t inner = getProduct(ArrayRef(seen.parts).drop_front(p + 1));
   int64_t size = seen.parts[p].size;
@@ -396,8 +396,8 @@ static void dropPart(SeenConstant &seen, unsigned p) {
   seen.parts.erase(seen.parts.begin() + p);
 }
 
-/// first + step * position in the element's type, rounded as the compiler's
-/// scalar operations do.
+/// Returns first + step * position in the element's type, rounded as the
+/// compiler's scalar operations round.
 static Attribute getTerm(Attribute first, Attribute step, int64_t position) {
   if (auto number = dyn_cast<IntegerAttr>(step)) {
     int64_t start = cast<IntegerAttr>(first).getInt();
@@ -413,8 +413,8 @@ static Attribute getTerm(Attribute first, Attribute step, int64_t position) {
   return FloatAttr::get(number.getType(), value);
 }
 
-/// The numbers first and step of each series along part `p`; nothing if the
-/// elements are not those. Floats begin at zero.
+/// Returns the numbers first and step of each series along part `p`; nothing if
+/// the elements are not those. Floats begin at zero.
 static std::optional<std::pair<SmallVector<Attribute>, SmallVector<Attribute>>>
 findSeries(const SeenConstant &seen, unsigned p) {
   int64_t inner = getProduct(ArrayRef(seen.parts).drop_front(p + 1));
@@ -445,10 +445,10 @@ findSeries(const SeenConstant &seen, unsigned p) {
   return std::pair(std::move(firsts), std::move(steps));
 }
 
-/// Makes numbers step * (key - query), as far as the query sees keys, those of
+/// Replaces numbers step * (key - query), as far as the query sees keys, by
 /// step * key: what is left out is the same for all keys, and changes no
-/// weight. False if they are no such numbers. `q` and `k` are the parts of
-/// query and key.
+/// weight. Returns false if they are no such numbers. `q` and `k` are the parts
+/// of query and key.
 static bool leaveQueryOut(SeenConstant &seen, unsigned q, unsigned k) {
   auto number = dyn_cast<FloatAttr>(seen.elements.front());
   if (!number || number.getType().isF64() ||

@@ -56,7 +56,7 @@ Value StepWriter::addNumbers(StringRef name, ArrayRef<int64_t> shape,
                             builder.getDenseI64ArrayAttr({first, end}))});
 }
 
-/// A number for each row; one that is not given is `defaultValue`.
+/// Adds a number for each row; one that is not given is `defaultValue`.
 Value StepWriter::addSetting(StringRef name, Type type,
                              StringRef defaultValue) {
   auto text = [&](StringRef key, StringRef value) {
@@ -67,7 +67,7 @@ Value StepWriter::addSetting(StringRef name, Type type,
                       text(defaultAttrName, defaultValue)});
 }
 
-/// An argument for each state, which the first step declares.
+/// Adds an argument for each state, which the first step declares.
 void StepWriter::addStates() {
   auto module = source->getParentOfType<ModuleOp>();
   for (const auto &[op, states] : plan.states)
@@ -176,7 +176,7 @@ FailureOr<Value> StepWriter::get(Value value, const DimParts &dims) {
   return hasTokens(dims) ? place(value, dims) : copy(value);
 }
 
-/// Whether a constraint cuts a dimension that tokens are in.
+/// Returns whether a constraint cuts a dimension that tokens are in.
 static bool cutsTokens(ShardingConstraintOp op, const ShardingRule &rule,
                        const FactorParts &factors) {
   DimParts dims = project(rule, rule.operands.front(), factors);

@@ -22,7 +22,7 @@
 
 namespace tp {
 
-/// Where the logits of a forward program are from.
+/// LogitsPath says where the logits of a forward program are from.
 struct LogitsPath {
   mlir::Value logits;
   /// All of the logits' path leads through this value [B, S, ...]; operations
@@ -34,22 +34,22 @@ struct LogitsPath {
 mlir::FailureOr<LogitsPath> findLogits(mlir::func::FuncOp source,
                                        const TokenDims &dims);
 
-/// The states that a mixing operation reads and writes. Their shape is behind
-/// the numbers of iterations of the loops that it is in.
+/// A CacheState is one that a mixing operation reads and writes. Its shape
+/// begins with the numbers of iterations of the loops that the operation is in.
 struct CacheState {
   std::string name;
   mlir::RankedTensorType type;
 };
-/// Of each mixing operation, in the program's order: keys, values and, where
-/// cells have scales of their own, those of both; a convolution's inputs; the
-/// states of linear attention.
+/// CacheStates has, for each mixing operation in the program's order, keys,
+/// values and, where cells have scales of their own, those of both; a
+/// convolution's inputs; or the states of linear attention.
 using CacheStates =
     llvm::MapVector<mlir::Operation *, llvm::SmallVector<CacheState, 4>>;
-/// With `scales`, which are asked at a builder of no consequence.
+/// Returns the states that steps of `options` need.
 CacheStates chooseStates(mlir::func::FuncOp source, const TokenDims &dims,
                          const GenerateOptions &options, bool hasCellScales);
 
-/// What is the same for all steps.
+/// StepPlan has what is the same for all steps.
 struct StepPlan {
   mlir::func::FuncOp source;
   const TokenDims &dims;

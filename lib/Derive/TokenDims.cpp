@@ -95,8 +95,8 @@ DimParts project(const ShardingRule &rule, const TensorFactors &tensor,
   return dims;
 }
 
-/// Takes parts of product `size` from the front of `parts`; nothing if they do
-/// not end there.
+/// Takes parts of product `size` from the front of `parts`; returns nothing if
+/// they do not end there.
 static std::optional<Parts> takeParts(Parts &parts, int64_t size) {
   Parts taken;
   while (size > 1) {
@@ -145,12 +145,14 @@ bool distribute(const ShardingRule &rule, const TensorFactors &tensor,
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// Whether dimension `dim` of a tensor is the sequence and nothing else.
+/// Returns whether dimension `dim` of a tensor is the sequence and nothing
+/// else.
 static bool isSequence(const DimParts &dims, unsigned dim) {
   return dims[dim].size() == 1 && dims[dim].front().role == Role::Sequence;
 }
 
-/// x[batch, sequence, ...], the rest of which has no tokens.
+/// Returns whether a value is x[batch, sequence, ...], the rest of which has no
+/// tokens.
 static bool isOfTokens(const DimParts *dims) {
   if (!dims || dims->size() < 2 || !isSequence(*dims, 1) ||
       hasRole((*dims)[0], Role::Sequence) || hasRole((*dims)[0], Role::Other))
@@ -191,7 +193,7 @@ LogicalResult TokenDims::visitMixing(Operation *op, TokenOp &entry) {
   return success();
 }
 
-/// The operand and dimension of `op` that have factor `f`, for a message.
+/// Names the operand and the dimension that have factor `f`, for a message.
 static std::string describeFactor(const ShardingRule &rule, unsigned f) {
   for (auto [i, operand] : llvm::enumerate(rule.operands))
     for (auto [d, dim] : llvm::enumerate(operand.dims))
@@ -299,8 +301,8 @@ LogicalResult TokenDims::visit(Block &block) {
   return success();
 }
 
-/// The argument of integers [B, S] that has no default; null if there is not
-/// exactly one.
+/// Returns the argument of integers [B, S] that has no default; null if there
+/// is not exactly one.
 static BlockArgument findIds(func::FuncOp source) {
   BlockArgument ids;
   for (BlockArgument argument : source.getArguments()) {

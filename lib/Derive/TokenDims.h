@@ -25,7 +25,7 @@
 
 namespace tp {
 
-/// What a part of a dimension counts.
+/// A Role says what a part of a dimension counts.
 enum class Role {
   Other,
   /// Texts. A step has one row of tokens, so that it is of size one.
@@ -44,30 +44,31 @@ struct Part {
   bool operator==(const Part &other) const = default;
 };
 
-/// The parts of a dimension, major first: none is of size one, and no two that
-/// are Other are neighbours.
+/// Parts are those of a dimension, major first: none is of size one, and no two
+/// that are Other are neighbours.
 using Parts = llvm::SmallVector<Part, 2>;
 using DimParts = llvm::SmallVector<Parts, 4>;
-/// The parts of each factor of a rule, where an operand has said so.
+/// FactorParts has the parts of each factor of a rule, where an operand has
+/// said so.
 using FactorParts = llvm::SmallVector<std::optional<Parts>, 8>;
 
 void append(Parts &parts, Part part);
 bool hasRole(llvm::ArrayRef<Part> parts, Role role);
 bool hasTokens(llvm::ArrayRef<Part> parts);
 bool hasTokens(const DimParts &dims);
-/// All of `shape` Other.
+/// Returns the parts of `shape`, all of them Other.
 DimParts getPlain(llvm::ArrayRef<int64_t> shape);
 
-/// The parts of a tensor's dimensions by those of the rule's factors.
+/// Returns the parts of a tensor's dimensions by those of the rule's factors.
 DimParts project(const ShardingRule &rule, const TensorFactors &tensor,
                  const FactorParts &factors);
-/// The parts of the rule's factors by those of a tensor's dimensions. False if
-/// a factor ends within the batch or the sequence, or is another operand's
-/// batch or sequence and not this one's.
+/// Finds the parts of the rule's factors by those of a tensor's dimensions.
+/// Returns false if a factor ends within the batch or the sequence, or is
+/// another operand's batch or sequence and not this one's.
 bool distribute(const ShardingRule &rule, const TensorFactors &tensor,
                 const DimParts &dims, FactorParts &factors);
 
-/// An operation that is given tokens.
+/// A TokenOp is what is known of an operation that is given tokens.
 struct TokenOp {
   ShardingRule rule;
   FactorParts factors;
@@ -105,10 +106,11 @@ private:
   llvm::DenseMap<mlir::Operation *, TokenOp> ops;
 };
 
-/// An error of tp-derive-steps at `op`.
+/// Emits the beginning of an error of tp-derive-steps at `op`.
 mlir::InFlightDiagnostic refuse(mlir::Operation *op);
 
-/// Whether linalg.index reads the loop's number in the body of `op`.
+/// Returns whether linalg.index reads the number of the loop in the body of
+/// `op`.
 bool readsIndex(mlir::Operation *op, unsigned loop);
 
 } // namespace tp
