@@ -188,7 +188,8 @@ def test_a_plan():
 
 
 def test_a_folder_that_is_none():
-    with pytest.raises(tp_mlir.InputError, match="^/nowhere: expected a checkpoint folder, found "):
+    with pytest.raises(tp_mlir.InputError, match="^/nowhere: expected a checkpoint folder or a "
+                       "GGUF file, found "):
         tp_mlir.LLM("/nowhere")
     with pytest.raises(tp_mlir.InputError, match="^'owner/name' is not on this machine; "):
         tp_mlir.LLM("owner/name")
