@@ -25,7 +25,8 @@ class Architecture:
     table. `gathers`: all-gathers, one for each projection whose parts lie one after the other.
     `on_four`: all calls of four ranks, where two heads or groups need others. `experts`: a
     token's path is a choice, which another rounding may change. `refused`: words of the error
-    that says why it has no form; `underivable`: of that which says why steps cannot be derived."""
+    that says why it has no form; `underivable`: of those that say why steps, or a derivative,
+    cannot be derived."""
     config: str
     model: str
     settings: dict
@@ -37,7 +38,7 @@ class Architecture:
     outputs: list = None
     experts: bool = False
     refused: str = ""
-    underivable: str = ""
+    underivable: tuple = ()
 
     def collectives(self, degree):
         """Count by kind of a step on `degree` ranks."""
@@ -132,7 +133,8 @@ ARCHITECTURES = {
     "mamba2": _text("Mamba2Config", dict(hidden_size=64, num_hidden_layers=2, vocab_size=97,
                                          num_heads=8, head_dim=16, state_size=16, n_groups=2),
                     attention="eager", needed=3, gathers=2, on_four={"all_gather": 2, "all_reduce": 5},
-                    underivable="'tensor.pad' combines the positions of a sequence"),
+                    underivable=("'tensor.pad' combines the positions of a sequence",
+                                 "'linalg.generic' has no derivative here")),
 }
 
 
