@@ -338,6 +338,35 @@ def test_answers_that_nobody_reads(module, option):
     assert made.returncode == 1 and made.stderr == ""
 
 
+def test_operations_that_the_target_lacks(capsys):
+    """No degree is recommended of a program that the compiler refuses for the target."""
+    told = refused(capsys, 1, TEST / "families" / "qwen3-next", "--degrees", "1,2", "--gpu", "h100")
+    assert "'nn.gated_delta_rule' op is computed by " in told and "which target 'cuda' has not" in told
+
+
+def test_what_config_does_not_say(tmp_path, capsys):
+    """The type that is taken is told, and that is what --dtype asks for; so is a bound of an
+    operation on positions."""
+    config = json.loads((TEST / "families/gpt-oss/config.json").read_text())
+    for key in ("dtype", "torch_dtype"):
+        config.pop(key, None)
+    config["quantization_config"] = {"quant_method": "mxfp4"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    words = (tmp_path, "--degrees", 1, "--gpu", "h100", "--format", "json")
+    assert run(*words) == 0
+    taken = capsys.readouterr()
+    assert "names no dtype, and there are no weights to tell it: bf16 is taken" in taken.err
+    assert run(*words, "--dtype", "bf16") == 0
+    asked = capsys.readouterr()
+    assert "names no dtype" not in asked.err
+    assert json.loads(asked.out)["rows"] == json.loads(taken.out)["rows"]
+    config = json.loads((TEST / "families/llama4/config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"floor_scale": 6}))
+    told = report(capsys, tmp_path, "--degrees", 1)
+    assert any(note.startswith("A context is of at most 5 tokens: layers that do not rotate scale ")
+               for note in told["notes"])
+
+
 def test_profile_of_a_pipe(capsys):
     """What can be read is, though it is no regular file; an empty one is no JSON."""
     read, write = os.pipe()
