@@ -535,6 +535,27 @@ LogicalResult Annotator::checkMatched() {
     if (const PlanRule *earlier = findEarlier(rule, ""))
       return diag << "never counts: " << earlier->path
                   << " comes first and matches all that it matches";
+    if (!rule.at.empty()) {
+      PlanRule anywhere = rule;
+      anywhere.at.clear();
+      std::set<std::string> places;
+      for (const Target &target : targets)
+        if (isMatch(anywhere, target))
+          places.insert(target.at);
+      if (!places.empty()) {
+        diag << "matched nothing at '" << rule.at
+             << "', but would elsewhere, such as at ";
+        auto some = llvm::make_range(
+            places.begin(),
+            std::next(places.begin(), std::min<size_t>(places.size(), 3)));
+        llvm::interleaveComma(some, diag, [&](const std::string &place) {
+          diag << "'" << place << "'";
+        });
+        return places.size() > 3
+                   ? diag << " and " << places.size() - 3 << " more"
+                   : diag;
+      }
+    }
     diag << "matched nothing: '" << llvm::join(rule.patterns, "', '") << "'";
     SmallVector<std::string> near = getNearest(rule, rule.patterns.front());
     if (near.empty() && rule.kind == PlanRule::Kind::Kept)

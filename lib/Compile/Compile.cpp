@@ -16,6 +16,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Conversion/Kernels/Kernels.h"
+#include "tp/Conversion/Step/LibraryFunctions.h"
 #include "tp/Dialect/NN/IR/Quantized.h"
 #include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -376,9 +377,11 @@ LogicalResult Compilation::run() {
       return failure();
     if (isExplainedAfter(stage)) {
       printLedger(*ledger, options);
-      // Nothing else was asked for.
+      // Nothing else was asked for; yet what lower would refuse is no program.
       if (!makesProgram())
-        return success();
+        return isBefore(Stage::Lower) || stage < Stage::Schedule
+                   ? success()
+                   : checkLibraryFunctions(*module, *options.stages.target);
     }
     if (options.lastStage == stage)
       return writeModule(*module,

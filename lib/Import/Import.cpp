@@ -143,9 +143,25 @@ static SmallVector<std::string> getIgnored(const ModelConfig &config,
 // Import
 //===----------------------------------------------------------------------===//
 
-/// The type of the table of words, for configs that do not say.
-static FloatKind getStoredType(const ModelConfig &config,
+/// The type of the table of words, for configs that do not say. Without weights
+/// that is the default of `transformers`, and a remark says so: f32, but bf16
+/// beside the formats of 8 and 4 bits that are always stored so.
+static FloatKind getStoredType(Location loc, const ModelConfig &config,
                                const Checkpoint &checkpoint) {
+  if (!checkpoint.hasWeights()) {
+    bool isQuantized =
+        config.quantization && (config.quantization->method == "mxfp4" ||
+                                config.quantization->method == "fp8");
+    FloatKind taken = isQuantized ? FloatKind::BF16 : FloatKind::F32;
+    InFlightDiagnostic diag = emitRemark(loc);
+    diag << "config.json names no dtype, and there are no weights to tell it: "
+         << stringify(taken) << " is taken";
+    if (isQuantized)
+      diag << ", which " << config.quantization->method
+           << " checkpoints are stored beside";
+    diag << "; --dtype says another";
+    return taken;
+  }
   for (StringRef prefix : config.layout.prefixes)
     if (const CheckpointTensor *tensor =
             checkpoint.find((prefix + config.layout.words + ".weight").str())) {
@@ -262,9 +278,11 @@ std::optional<SequenceLimits> readSequenceLimits(MLIRContext *context,
   std::optional<ModelConfig> config = readConfigFiles(context, directory);
   if (!config)
     return std::nullopt;
-  return SequenceLimits{config->maxPositions, config->statesPositions,
-                        config->getPositionLimit(),
-                        getGeneratedLimit(*config).most};
+  int64_t most = config->getPositionLimit();
+  return SequenceLimits{config->maxPositions, config->statesPositions, most,
+                        getGeneratedLimit(*config).most,
+                        config->plainPositions == most ? config->plainReason
+                                                       : std::string()};
 }
 
 OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
@@ -314,8 +332,9 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
                    << " gives no logits of a next token";
     return nullptr;
   }
-  FloatKind dtype = options.dtype.value_or(
-      config->dtype.value_or(getStoredType(*config, *checkpoint)));
+  FloatKind dtype = options.dtype   ? *options.dtype
+                    : config->dtype ? *config->dtype
+                                    : getStoredType(loc, *config, *checkpoint);
 
   bool wasTied = config->tieEmbeddings;
   if (failed(settleTiedHead(loc, *config, *checkpoint, *excluded, options.untie,

@@ -133,6 +133,20 @@ tp::getRunSeconds(ModuleOp module, const Profile &profile) {
   return times;
 }
 
+/// Fails if the profile does not say how fast such products are: a figure of
+/// another type would be silently wrong.
+static LogicalResult checkType(func::FuncOp function, const KernelWork &work,
+                               const Profile &profile) {
+  if (!work.isProduct || profile.matrix.contains(work.type))
+    return success();
+  InFlightDiagnostic diag = function.emitError("the profile '")
+                            << profile.name
+                            << "' has no figure for products in " << work.type
+                            << ": expected them to be in one of ";
+  llvm::interleaveComma(llvm::make_first_range(profile.matrix), diag);
+  return diag << " (--dtype), or matrix." << work.type << " in the profile";
+}
+
 LogicalResult tp::addSeconds(ModuleOp module, const Profile &profile,
                              LedgerReport &report) {
   report.profile = profile.name;
@@ -141,8 +155,11 @@ LogicalResult tp::addSeconds(ModuleOp module, const Profile &profile,
     auto function = module.lookupSymbol<func::FuncOp>(totals.name);
     if (!function || !totals.memory)
       continue;
-    for (KernelWork &work : totals.work)
+    for (KernelWork &work : totals.work) {
+      if (failed(checkType(function, work, profile)))
+        return failure();
       work.seconds = model.getKernel(work);
+    }
     Run run(model);
     if (failed(runFunction(function, model, run)))
       return failure();

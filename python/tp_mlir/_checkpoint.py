@@ -182,7 +182,8 @@ def read_config(folder, needed=""):
 def read_limits(folder):
     """How many positions a sequence may have: a dict of `positions` (as config.json says, or the
     default of its class in transformers), `is_stated` (config.json says it), `longest` and
-    `longest_generated`, the most that --seq and --context may be. Raise ToolError if the folder
+    `longest_generated`, the most that --seq and --context may be, and a `reason` where an operation
+    of the model bounds them. Raise ToolError if the folder
     cannot be imported."""
     return json.loads(_tools.run("tp-import", [folder, "--limits"]))
 

@@ -40,6 +40,37 @@ class Parser(argparse.ArgumentParser):
             message = self._unknown(found[1].split())
         self.exit(2, f"{self.prog}: {message}; {self.prog} --help lists the options\n")
 
+    def parse_args(self, args=None, namespace=None):
+        """As argparse has it; what --help and --version print may find nobody to read it."""
+        try:
+            return super().parse_args(args, namespace)
+        except SystemExit as ended:
+            # What is still in the buffer belongs to the answer.
+            if code := self._flush():
+                raise SystemExit(code) from ended
+            raise
+        except OSError as error:
+            raise SystemExit(self._lost(error)) from error
+
+    def _flush(self):
+        try:
+            sys.stdout.flush()
+            return 0
+        except OSError as error:
+            return self._lost(error)
+
+    def _print_message(self, message, file=None):
+        """Raises OSError, which argparse's own would swallow."""
+        if message:
+            (file or sys.stderr).write(message)
+
+    def _lost(self, error):
+        _drop_output()
+        if not isinstance(error, BrokenPipeError):
+            print(f"{self.prog}: error: cannot write to standard output: {error.strerror}",
+                  file=sys.stderr)
+        return 1
+
     def _unknown(self, words):
         at, word = next(((i, word) for i, word in enumerate(words) if word.startswith("-")),
                         (0, None))
@@ -85,7 +116,7 @@ def _text(error):
             sys.stdout.flush()
         except OSError as same:
             _drop_output()
-            return f"standard output: {same.strerror}"
+            return f"error: cannot write to standard output: {same.strerror}"
     return text_of(error)
 
 

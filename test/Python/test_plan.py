@@ -10,9 +10,12 @@ import html.parser
 import io
 import json
 import math
+import os
 import pathlib
 import random
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -271,8 +274,114 @@ def test_where_tensor_parallelism_stops(capsys):
     # It is the groups of batches that leave the node here, and they are there already.
     told = report(capsys, LLAMA_8B, "--gpu", "b200", "--degrees", "4,8", "--train", "adamw", "--dp",
                   2, "--seq", 64)
-    note, = (note for note in told["notes"] if "stops paying at tp=4" in note)
-    assert "leave the node" not in note and "use more data-parallel groups (--dp above 2)" in note
+    assert not any("stops paying" in note for note in told["notes"])
+    note, = (note for note in told["notes"] if "the exchange of gradients over dp takes" in note)
+    assert note.startswith("With 2 groups, dp=2,tp=8 with megatron leaves the node: ")
+    assert "(--accumulate)" in note and note.endswith("help, and more groups do not.")
+
+
+def test_what_helps_fits(capsys):
+    """What is said to help does: fewer users, a shorter context, more groups, another plan."""
+    words = (LLAMA_8B, "--degrees", 8)
+    told = report(capsys, *words, "--users", 4000)["recommendation"]
+    most = re.search(r"at most ([\d,]+) users fit in a replica", told)[1].replace(",", "")
+    assert "pipeline" not in told and report(capsys, *words, "--users", most)["rows"][0]["fits"]
+    words = (LLAMA_70B, "--degrees", 8, "--plans", "megatron-sp", "--train", "adamw", "--seq", 512,
+             "--recompute", "full", "--shard-optimizer", "dp")
+    told = report(capsys, *words, "--dp", 2)["recommendation"]
+    groups = int(re.search(r"; dp=(\d+),tp=8 with megatron-sp fits: ", told)[1])
+    assert groups > 2 and "pipeline" not in told
+    assert report(capsys, *words, "--dp", groups)["rows"][0]["fits"]
+    told = report(capsys, LLAMA_70B, "--degrees", "1,2", "--plans", "replicated")["recommendation"]
+    assert "no degree helps; ask for another plan" in told and "higher degrees" not in told
+
+
+def test_rows_that_miss_the_latency(capsys):
+    """They have neither replicas nor a price, and the table marks them."""
+    words = (LLAMA_70B, "--gpu", "h200", "--degrees", "1,2", "--users", 1, "--latency", 30, "--price",
+             3, "--rate", 100)
+    slow, fast = report(capsys, *words)["rows"]
+    assert slow["fits"] and not slow["meets_latency"] and fast["meets_latency"]
+    assert not {"replicas", "devices", "price_per_hour"} & set(slow) and fast["replicas"] > 0
+    assert run(*words) == 0
+    table = capsys.readouterr().out
+    assert re.search(r"^tp=1 +megatron +yes .* GiB +no ", table, re.MULTILINE)
+    assert re.search(r"^tp=2 +megatron +yes .* GiB +yes ", table, re.MULTILINE)
+
+
+def test_where_a_report_goes(capsys, monkeypatch, tmp_path):
+    """`-` is standard output, whatever the format; an error names the file."""
+    monkeypatch.chdir(tmp_path)
+    words = (FIXTURES / "llama-gqa", "--degrees", 1, "--context", 16)
+    assert run(*words) == 0
+    text = capsys.readouterr().out
+    assert run(*words, "-o", "-") == 0
+    assert capsys.readouterr().out == text and not list(tmp_path.iterdir())
+    assert refused(capsys, 1, *words, "-o", "/dev/full") == (
+        "tp-plan: '/dev/full': No space left on device\n")
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+@pytest.mark.parametrize("module", ["plan", "quantize"])
+def test_answers_that_nobody_reads(module, option):
+    """A full disk is told in one line, a reader that has gone not at all; both are code 1."""
+    command = [sys.executable, "-c", f"from tp_mlir.{module} import main; main()", option]
+    env = os.environ | {"PYTHONPATH": str(TEST.parent / "python")}
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        made = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env)
+    assert made.returncode == 1 and made.stderr == (
+        f"tp-{module}: error: cannot write to standard output: No space left on device\n")
+    read, write = os.pipe()
+    os.close(read)
+    made = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=env)
+    os.close(write)
+    assert made.returncode == 1 and made.stderr == ""
+
+
+def test_operations_that_the_target_lacks(capsys):
+    """No degree is recommended of a program that the compiler refuses for the target."""
+    told = refused(capsys, 1, TEST / "families" / "qwen3-next", "--degrees", "1,2", "--gpu", "h100")
+    assert "'nn.gated_delta_rule' op is computed by " in told and "which target 'cuda' has not" in told
+
+
+def test_what_config_does_not_say(tmp_path, capsys):
+    """The type that is taken is told, and that is what --dtype asks for; so is a bound of an
+    operation on positions."""
+    config = json.loads((TEST / "families/gpt-oss/config.json").read_text())
+    for key in ("dtype", "torch_dtype"):
+        config.pop(key, None)
+    config["quantization_config"] = {"quant_method": "mxfp4"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    words = (tmp_path, "--degrees", 1, "--gpu", "h100", "--format", "json")
+    assert run(*words) == 0
+    taken = capsys.readouterr()
+    assert "names no dtype, and there are no weights to tell it: bf16 is taken" in taken.err
+    assert run(*words, "--dtype", "bf16") == 0
+    asked = capsys.readouterr()
+    assert "names no dtype" not in asked.err
+    assert json.loads(asked.out)["rows"] == json.loads(taken.out)["rows"]
+    config = json.loads((TEST / "families/llama4/config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"floor_scale": 6}))
+    told = report(capsys, tmp_path, "--degrees", 1)
+    assert any(note.startswith("A context is of at most 5 tokens: layers that do not rotate scale ")
+               for note in told["notes"])
+
+
+def test_profile_of_a_pipe(capsys):
+    """What can be read is, though it is no regular file; an empty one is no JSON."""
+    read, write = os.pipe()
+    with os.fdopen(write, "w") as pipe:
+        pipe.write((_profile._FOLDER / "h100.json").read_text())
+    assert _profile.read(f"/dev/fd/{read}").name == "H100 SXM 80GB"
+    os.close(read)
+    assert "/dev/null: expected JSON" in refused(capsys, 1, LLAMA_8B, "--gpu", "/dev/null")
+
+
+def test_starts_of_links():
+    """The link within a node has a start in every profile; PCI Express is no quicker than NVLink."""
+    starts = {name: _profile.read(name).links[0].start.value for name in _profile.known()}
+    for name in ("l40s", "rtx4090"):
+        assert starts[name] >= starts["h100"]
 
 
 def test_encoders_and_programs(capsys, tmp_path):
@@ -301,6 +410,9 @@ def test_what_does_not_divide(capsys):
         "'nn.attention' op at model.layers.{i}.self_attn: degree 16 does not fit 14 query heads and "
         "2 key/value heads: some ranks would have none; degrees that fit: 1, 2, 3, 4, 5, 6, 7, 8, "
         "9, 10, 11, 12, 13, 14")
+    # The compiler's option is none of tp-plan's.
+    told = refused(capsys, 1, FIXTURES / "qwen2", "--degrees", "5")
+    assert "tp-compile's --allow-padding" in told
     assert run(FIXTURES / "qwen2-14-2", "--degrees", "2,16") == 0
     assert "what cannot be compiled:\ntp=16 with megatron: " in capsys.readouterr().out
 

@@ -8,6 +8,11 @@
 // RUN: rm -f %t.repro.mlir
 // RUN: not tp-opt %s --pass-pipeline='builtin.module(test-tp-fail)' --mlir-pass-pipeline-crash-reproducer=%t.repro.mlir 2>&1 | FileCheck %s --check-prefix=CRASH
 // CRASH: failed, because it was told to
+// A diagnostic is followed by no module, unless that is asked for.
+// RUN: not tp-opt %s --pass-pipeline='builtin.module(test-tp-fail)' 2>&1 | FileCheck %s --check-prefix=BRIEF --implicit-check-not='see current operation'
+// RUN: not tp-opt %s --pass-pipeline='builtin.module(test-tp-fail)' --mlir-print-op-on-diagnostic 2>&1 | FileCheck %s --check-prefix=WHOLE
+// BRIEF: failed, because it was told to
+// WHOLE: see current operation
 // RUN: FileCheck %s --check-prefix=REPRO < %t.repro.mlir
 // REPRO: pipeline: "builtin.module(test-tp-fail)"
 // RUN: not tp-opt %t.repro.mlir --run-reproducer

@@ -26,12 +26,13 @@ static int printLimits(mlir::MLIRContext &context, llvm::StringRef directory) {
   auto limits = tp::readSequenceLimits(&context, directory);
   if (!limits)
     return userError;
-  llvm::outs() << llvm::json::Value(llvm::json::Object{
-                      {"positions", limits->positions},
-                      {"is_stated", limits->isStated},
-                      {"longest", limits->longest},
-                      {"longest_generated", limits->longestGenerated}})
-               << "\n";
+  llvm::json::Object told{{"positions", limits->positions},
+                          {"is_stated", limits->isStated},
+                          {"longest", limits->longest},
+                          {"longest_generated", limits->longestGenerated}};
+  if (!limits->reason.empty())
+    told["reason"] = limits->reason;
+  llvm::outs() << llvm::json::Value(std::move(told)) << "\n";
   return 0;
 }
 

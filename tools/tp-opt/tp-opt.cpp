@@ -14,6 +14,7 @@
 #include "tp/Support/OutputFile.h"
 #include "tp/Support/ReadModule.h"
 #include "tp/Support/Tool.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 int main(int argc, char **argv) {
@@ -22,8 +23,14 @@ int main(int argc, char **argv) {
   tp::registerAllDialects(registry);
   tp::registerAllPasses();
   tp::test::registerTestPasses();
-  auto [input, output] = mlir::registerAndParseCLIOptions(
-      argc, argv, "tp-mlir optimizer driver\n", registry);
+  std::string header =
+      mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
+  // A diagnostic says where; the module after each would hide the next.
+  llvm::cl::Option *prints =
+      llvm::cl::getRegisteredOptions().lookup("mlir-print-op-on-diagnostic");
+  assert(prints && "an option of every MLIRContext");
+  static_cast<llvm::cl::opt<bool> *>(prints)->setInitialValue(false);
+  auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
   mlir::MlirOptMainConfig config =
       mlir::MlirOptMainConfig::createFromCLOptions();
 

@@ -76,6 +76,9 @@ struct SequenceLimits {
   bool isStated = false; ///< config.json says it.
   /// The most that `--seq` and `--context` may be.
   int64_t longest = 0, longestGenerated = 0;
+  /// Why `longest` is what it is, where an operation of the model has a bound
+  /// of its own; else empty.
+  std::string reason;
 };
 
 /// The limits of the model of `directory`, or nothing after an error.

@@ -9,6 +9,8 @@
 
 #include "LibrarySite.h"
 
+#include "tp/Conversion/Step/LibraryFunctions.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Schedule/Epilogue.h"
 
@@ -122,4 +124,14 @@ FailureOr<SmallVector<LibrarySite>> tp::readLibrarySites(Operation *op,
       return failure();
   }
   return sites;
+}
+
+LogicalResult tp::checkLibraryFunctions(ModuleOp scheduled,
+                                        const Target &target) {
+  WalkResult walked = scheduled.walk([&](LibraryOpInterface op) -> WalkResult {
+    // Epilogues and joined calls are functions that schedule chose by what the
+    // target has; each operation has one of its own.
+    return expectFunction(op, op.getLibraryCall({}).name, target);
+  });
+  return failure(walked.wasInterrupted());
 }

@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 from .. import _checkpoint, _command_line, _signals, _units
-from .._errors import UsageError
+from .._errors import UsageError, writing
 from . import (_check, _figures, _measure, _options, _page, _profile, _recommend, _service, _table,
                _work)
 from ._options import wrong
@@ -130,6 +130,8 @@ def _of_limits(limits):
     if limits and not limits["is_stated"]:
         yield (f"config.json does not say how many positions a sequence may have: "
                f"{limits['positions']}, the default of transformers")
+    if limits and limits.get("reason"):
+        yield f"A context is of at most {limits['longest_generated']:,} tokens: {limits['reason']}."
 
 
 def _compiled(model, workload, profile, degrees, plans, rate, latency, users):
@@ -155,6 +157,22 @@ def _divided(model, workload, profile, rows):
         [(row["plan"], row["degree"]) for row in short])
     rows = [_figures.describe(candidate, divided, profile) for candidate in found]
     return [row for row in rows if row.get("fits")]
+
+
+def _with_more_groups(model, workload, profile, rows):
+    """Rows of those candidates that do not fit, but would with the optimizer divided over more
+    groups: of each the fewest that were tried."""
+    found = []
+    for row in rows:
+        for groups in _recommend.groups_to_try(row, workload) if row.get("fits") is False else ():
+            load = dataclasses.replace(workload, data=groups)
+            candidate = _work.compile_one(model, load, row["plan"], row["degree"], profile.target,
+                                          profile.figures_text)
+            other = _figures.describe(candidate, load, profile)
+            if other.get("fits"):
+                found.append(other)
+                break
+    return found
 
 
 def _check_sized(rows):
@@ -199,11 +217,12 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
     rows = [_figures.describe(candidate, load, profile, limit) for candidate, load in compiled]
     _check_sized(rows)
     for row, (_, load) in zip(rows, compiled):
-        _service.add_prices(row, load, profile)
+        _service.add_prices(row, load, profile, latency)
         if rate is not None:
-            _service.add_replicas(row, rate)
+            _service.add_replicas(row, rate, latency)
     _recommend.mark(rows, latency)
-    divided = _divided(model, workload, profile, rows)
+    divided = [*_divided(model, workload, profile, rows),
+               *_with_more_groups(model, workload, profile, rows)]
     checks = _check.check(model, workload, profile, [candidate for candidate, _ in compiled], rows,
                           config) if check else []
     return {"checks": checks, "profile": profile.name, "measured": profile.measured,
@@ -230,6 +249,8 @@ def _run(args, parser):
     if args.model is None:
         raise UsageError("tp-plan", 2, "expected a checkpoint folder, a GGUF file or a .mlir file, or --measure")
     shape = _options.output_format(args)
+    if args.output == pathlib.Path("-"):
+        args.output = None
     degrees, plans = _options.degrees(args.degrees), _options.plans(args.plans)
     profile = _profile.read(args.gpu)
     if args.ranks_per_node:
@@ -252,7 +273,8 @@ def _run(args, parser):
                      args.latency and args.latency / 1e3, config, args.check, args.rate, args.users)}
     text = _AS_TEXT[shape](report)
     if args.output:
-        args.output.write_text(text, encoding="utf-8")
+        with writing(args.output):
+            args.output.write_text(text, encoding="utf-8")
     else:
         sys.stdout.write(text)
     return 0 if any(row.get("recommended") for row in report["rows"]) else _NONE

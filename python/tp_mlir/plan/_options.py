@@ -56,7 +56,7 @@ def parser():
     made.add_argument("--format", choices=FORMATS, help="default: what the name of --output "
                       "ends in (.json, .csv, .html; .txt or nothing: table), or else table")
     made.add_argument("-o", "--output", metavar="FILE", type=pathlib.Path,
-                      help="where to (default: standard output)")
+                      help="where to (default, and -: standard output)")
     made.add_argument("--measure", metavar="FILE.json", type=pathlib.Path,
                       help="measure this machine's processor instead, and write its profile")
     made.add_argument("--check", action="store_true", help="also run the program on this "
@@ -120,7 +120,7 @@ def output_format(args):
         raise wrong("--output", f"there is no folder '{args.output.parent}'")
     if args.output is not None and args.output.is_dir():
         raise wrong("--output", f"expected the name of a file, and '{args.output}' is a folder")
-    if args.output is None or args.format:
+    if args.output in (None, pathlib.Path("-")) or args.format:
         return args.format or "table"
     if args.output.suffix.lower() not in _SUFFIXES:
         raise wrong("--output", "expected a name that ends in .json, .csv, .html or .txt, or "

@@ -217,9 +217,9 @@ class _Reader:
 def read(name):
     """The profile of that name, or in that file."""
     path = pathlib.Path(name)
-    if name in known() or (name.lower() in known() and not path.is_file()):
+    if name in known() or (name.lower() in known() and not path.exists()):
         path = _FOLDER / f"{name.lower()}.json"
-    elif not path.is_file():
+    elif not path.exists():
         found = (f"no such file: '{name}'" if path.suffix or len(path.parts) > 1
                  else f"got '{name}'")
         raise ProfileError(

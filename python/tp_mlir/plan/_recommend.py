@@ -9,6 +9,8 @@ stop where a rank more no longer pays: at the node's end, where collectives take
 where KV heads are copied rather than cut.
 """
 
+import math
+
 from . import _figures
 from .._units import bytes_text, count_text, part_text, price_text, seconds_text
 
@@ -49,6 +51,8 @@ def mark(rows, latency=None):
     for row in rows:
         if "memory" in row:
             row["recommended"] = row is chosen
+            if latency is not None:
+                row["meets_latency"] = _figures.latency(row) <= latency
 
 
 def _faster(row, chosen):
@@ -72,6 +76,37 @@ def _beyond(rows, chosen):
             f"{larger['ranks'] / chosen['ranks']:g}x the ranks")
 
 
+def _smaller_work(least, workload):
+    """What would fit on the same ranks, where the parameters alone do: fewer users and more replicas;
+    nothing if they do not."""
+    memory = least["memory"]
+    if workload.kind != "serve" or workload.users == 1 or not least.get("most_users"):
+        return ""
+    return (f"the cache of {workload.users:,} users is what is too large ("
+            f"{bytes_text(memory['kv_cache'])}): at most {least['most_users']:,} users fit in a "
+            "replica (--users), so take more replicas (--rate counts them), or a shorter --context")
+
+
+def _shorter(least, workload):
+    """What would fit of one user's context."""
+    if workload.kind != "serve" or not least.get("longest_context"):
+        return ""
+    return (f"its cache is what is too large ({bytes_text(least['memory']['kv_cache'])}): a --context "
+            f"of {least['longest_context']:,} fits")
+
+
+def groups_to_try(row, workload):
+    """Numbers of data-parallel groups, rising, by which the moments of a row may be small enough,
+    powers of two as groups are; none if all else is too large."""
+    rest = row["total_bytes"] - row["memory"].get("moments", 0)
+    if workload.kind != "train" or workload.shard_optimizer != "dp" or (
+            rest >= row["device_bytes"]):
+        return []
+    least = row["memory"]["moments"] * workload.data / (row["device_bytes"] - rest)
+    first = 2 ** max(1, math.ceil(math.log2(least)))
+    return [groups for groups in (first, 2 * first, 4 * first) if groups > workload.data]
+
+
 def _nothing_fits(rows, workload, profile, latency, divided):
     sized = [row for row in rows if "memory" in row]
     if not sized:
@@ -86,9 +121,17 @@ def _nothing_fits(rows, workload, profile, latency, divided):
     text = f"None fits: {_name(least)} needs {_memory(least)} a rank"
     if divided:
         best = min(divided, key=lambda row: (row["ranks"], row["total_bytes"]))
-        return (f"{text}; with --shard-optimizer dp, {_name(best)} fits: {_memory(best)} a rank.")
+        option = "" if workload.shard_optimizer else "with --shard-optimizer dp, "
+        return f"{text}; {option}{_name(best)} fits: {_memory(best)} a rank."
     if profile.shared:
         return f"{text}: all ranks share one memory, so more of them hold no more."
+    # What is asked for less of comes before what costs ranks or does not exist.
+    for advice in (_smaller_work, _shorter):
+        if words := advice(least, workload):
+            return f"{text}; {words}."
+    if all(row["plan"] == "replicated" for row in sized):
+        return (f"{text}: plan 'replicated' holds all of the model on every rank, so no degree helps; "
+                "ask for another plan (--plans megatron).")
     if least["ranks"] < profile.ranks_per_node:
         return f"{text}; ask for higher degrees, as a node has {profile.ranks_per_node} ranks."
     workspace = least["memory"]["workspace"]
@@ -117,7 +160,7 @@ def sentence(rows, workload, profile, latency=None, rate=None, divided=()):
     """The recommendation with its reason.
 
     Args:
-        divided: rows of candidates that fit if the optimizer is divided over dp.
+        divided: rows of candidates that fit if the optimizer is divided over dp, or over more groups.
     """
     chosen = choose(rows, latency)
     if chosen is None:
@@ -160,6 +203,17 @@ def _instead(workload, rate):
     return "several copies of the program"
 
 
+def _speed(gain):
+    return (f"{'only ' if gain < _WORTH else ''}{gain:.2f}x as fast as" if gain > 1.005 else
+            "no faster than" if gain > 0.995 else f"slower ({gain:.2f}x) than")
+
+
+def _data_part(row):
+    """How much of the time a rank waits for the exchange of data-parallel groups alone."""
+    return sum(one["exposed"] for one in row["collectives"]
+               if "dp" in one["axis"] and "tp" not in one["axis"]) / _figures.latency(row)
+
+
 def _stops(rows, workload, profile, rate):
     """Where tensor parallelism stops paying, plan by plan, with what to do instead."""
     told = set()
@@ -176,8 +230,16 @@ def _stops(rows, workload, profile, rate):
             continue
         told.add(row["plan"])
         where = " and its groups leave the node" if leaves else ""
-        speed = (f"{'only ' if gain < _WORTH else ''}{gain:.2f}x as fast as" if gain > 1.005 else
-                 "no faster than" if gain > 0.995 else f"slower ({gain:.2f}x) than")
+        data = _data_part(other)
+        if data > part and other["nodes"] > row["nodes"]:
+            yield (f"With {workload.data} groups, {_name(other)} leaves the node: the exchange of "
+                   f"gradients over dp takes {100 * data:.0f} % of {_what(workload)}, and the "
+                   f"collectives of tensor parallelism {100 * part:.0f} %. It is "
+                   f"{_speed(gain)} tp={row['degree']}; groups that stay within a node, or more "
+                   "micro-batches a step (--accumulate), for which gradients are exchanged once, "
+                   "help, and more groups do not.")
+            continue
+        speed = _speed(gain)
         yield (f"Tensor parallelism of {row['plan']} stops paying at tp={row['degree']}: "
                f"tp={other['degree']} is {speed} tp={row['degree']}; its collectives take "
                f"{100 * part:.0f} % of the time{where}. For more throughput use "
@@ -208,7 +270,9 @@ def _long_contexts(rows, workload):
 def notes(rows, workload, profile, divided=(), rate=None):
     """What else the figures say."""
     for row in divided:
-        yield f"{_name(row)} fits with --shard-optimizer dp: {_memory(row)} a rank."
+        how = ("as moments and masters are divided over more groups (--dp)"
+               if workload.shard_optimizer else "with --shard-optimizer dp")
+        yield f"{_name(row)} fits {how}: {_memory(row)} a rank."
     yield from _stops(rows, workload, profile, rate)
     yield from _long_contexts(rows, workload)
     for row in rows:

@@ -21,9 +21,10 @@ from . import _figures, _memory, _work
 _MILLION, _HOUR = 1e6, 3600
 
 
-def add_prices(row, workload, profile):
-    """Adds to a row that fits what its ranks cost: an hour, and a million tokens."""
-    if profile.price is None or not row.get("fits"):
+def add_prices(row, workload, profile, latency=None):
+    """Adds to a row that fits and meets the latency what its ranks cost: an hour, and a million tokens."""
+    if profile.price is None or not row.get("fits") or (
+            latency is not None and _figures.latency(row) > latency):
         return
     row["price_per_hour"] = row["ranks"] * profile.price.value
     a_second = row["price_per_hour"] / _HOUR
@@ -39,11 +40,11 @@ def _replicas(row, rate):
     return math.ceil(rate / row["tokens_per_second"])
 
 
-def add_replicas(row, rate):
-    """Adds to a row that fits how many of its replicas give so many tokens a second, and what
+def add_replicas(row, rate, latency=None):
+    """Adds to a row that fits and meets the latency how many of its replicas give so many tokens a second, and what
     these cost. A million tokens then cost what the service takes for them at this rate, at which
     its replicas are not quite busy."""
-    if not row.get("fits"):
+    if not row.get("fits") or (latency is not None and _figures.latency(row) > latency):
         return
     row["replicas"] = _replicas(row, rate)
     row["devices"] = row["replicas"] * row["ranks"]

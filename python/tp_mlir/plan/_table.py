@@ -43,6 +43,8 @@ def _columns(rows):
     if len({row.get("users") for row in sized}) > 1:
         columns.append(("users", lambda row: f"{row['users']:,}"))
     columns += [("fits", lambda row: "yes" if row["fits"] else "no"), ("memory of a rank", _memory)]
+    if any("meets_latency" in row for row in sized):
+        columns.append(("in time", lambda row: "yes" if row["meets_latency"] else "no"))
     for kind, title in _TIMES.items():
         if any(kind in row["times"] for row in sized):
             columns.append((title, lambda row, kind=kind: seconds_text(
@@ -144,7 +146,7 @@ def as_json(report):
 
 def as_csv(report):
     """Plain numbers: bytes and seconds, a line for each candidate."""
-    keys = ["plan", "degree", "mesh", "ranks", "nodes", "users", "fits", "recommended",
+    keys = ["plan", "degree", "mesh", "ranks", "nodes", "users", "fits", "meets_latency", "recommended",
             "total_bytes", "device_bytes", "tokens_per_second", "longest_context", "most_users", "most_sequences",
             "of_peak", "replicas", "devices", "price_per_hour", "service_price_per_hour",
             "price_per_million_tokens", "price_per_million_prompt_tokens"]

@@ -122,7 +122,9 @@ def _errors(text):
     """The errors among what a compiler printed, without its progress and its notes, in the words of
     tp-plan, whose --users are --rows."""
     lines = [line.split("error: ", 1)[1] for line in text.splitlines() if "error: " in line]
-    return re.sub(r"--rows\b", "--users", "; ".join(lines) or text.strip())
+    words = re.sub(r"--rows\b", "--users", "; ".join(lines) or text.strip())
+    # An option of the compiler's that tp-plan does not have.
+    return re.sub(r"--allow-padding\b", "tp-compile's --allow-padding", words)
 
 
 _QUANTISED = ("; weights of 4 and 8 bits are those of a checkpoint whose config.json has a "

@@ -366,7 +366,7 @@ def TP_CollectivePermuteOp
     The result differs in shape from the input only in padding.
 
     ```mlir
-    %1 = tp.collective_permute %0 over @mesh ["x", "y"] pairs [[0, 0], [1, 2], [2, 1], [3, 3]] : tensor<4xf32> -> tensor<4xf32>
+    %1 = tp.collective_permute %0 over @mesh ["x", "y"] pairs dense<[[0, 0], [1, 2], [2, 1], [3, 3]]> : tensor<4x2xi64> : tensor<4xf32> -> tensor<4xf32>
     ```
   }];
 }
