@@ -733,8 +733,8 @@ def test_profile_lacks(capsys, tmp_path):
     figure = {"value": 1e9, "source": "a test"}
     path = profile(tmp_path, matrix={"f32": figure})
     assert refused(capsys, 1, LLAMA_8B, "--degrees", 1, "--gpu", path) == (
-        "tp-plan: a test's device: no figure for products in bf16: expected --dtype to be one of "
-        "f32\n")
+        "tp-plan: the profile 'a test's device' has no figure for products in bf16: expected them to "
+        "be in one of f32 (--dtype), or matrix.bf16 in the profile\n")
     told = report(capsys, LLAMA_8B, "--degrees", "4,8", "--gpu", profile(tmp_path), "--context", 32)
     assert rows(told)["megatron", 8]["refusal"] == (
         "8 ranks do not lie on one node, which has 4, and a test's device has no link between "
