@@ -28,7 +28,7 @@ struct LogitsPath {
   /// All of the logits' path leads through this value [B, S, ...]; operations
   /// behind it are done for the last token of each row alone.
   mlir::Value cut;
-  /// What the logits need, of the function's own block.
+  /// The operations that the logits need, in the function's own block.
   llvm::DenseSet<mlir::Operation *> needed;
 };
 mlir::FailureOr<LogitsPath> findLogits(mlir::func::FuncOp source,

@@ -180,7 +180,7 @@ Value ExpertsBuilder::matrix(StringRef name, StringRef stack, int64_t outputs,
                   {e.count, outputs, inputs});
 }
 
-/// What gate and up read by the checkpoint's recipe. A scale that is found at
+/// Returns what gate and up read by the recipe. A scale that is found at
 /// run time is that of the token, and so one for all experts.
 Value ExpertsBuilder::roundInput(Value x, ArrayRef<Spelling> gate,
                                  int64_t inputs) const {

@@ -34,7 +34,7 @@ struct GenerateOptions {
   int64_t context = 0;        ///< positions of a row, at most
   int64_t rows = 16;   ///< that a step serves, if it has a token for each
   int64_t chunk = 512; ///< tokens of the largest step
-  /// Of keys and values; nothing: the type in which attention has them.
+  /// The type of keys and values; nothing: that in which attention has them.
   std::optional<CacheType> cacheType;
   int64_t window = 0; ///< of positions that a token sees; 0: all
   int64_t cells = 0;  ///< of the cache, for all rows; 0: as many as they have

@@ -18,10 +18,10 @@
 
 namespace tp {
 
-/// Whether the file at `path` begins as a GGUF file does.
+/// Returns whether the file at `path` begins as a GGUF file does.
 bool isGgufFile(llvm::StringRef path);
 
-/// Whether `path` is a checkpoint: a directory, or a GGUF file.
+/// Returns whether `path` is a checkpoint: a directory, or a GGUF file.
 bool isCheckpoint(llvm::StringRef path);
 
 /// Returns what the metadata of the GGUF file at `path` say as config.json of
