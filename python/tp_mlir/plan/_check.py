@@ -93,11 +93,11 @@ def _check_row(candidate, row, run, profile):
         stats, length = run.serve()
         entries = stats["steps"]["entries"]
         yield memory(stats)
-        time = _roofline.token(candidate, workload, profile, length + _TOKENS / 2)
+        time = _roofline.token(candidate, workload, length + _TOKENS / 2)
         step, _ = _roofline.token_runs(candidate, workload)
         yield _compare(row, "token", time.total, entries[step]["least"])
         if length == workload.chunk and workload.users == 1:
-            time = _roofline.prefill(candidate, workload, profile, length)
+            time = _roofline.prefill(candidate, workload, length)
             yield _compare(row, f"prefill of {length}", time.total,
                            entries[f"step_{length}"]["least"])
     elif workload.kind == "train":

@@ -14,11 +14,11 @@ def _seconds(time):
             "starts": time.starts, "communication": time.communication}
 
 
-def _serving(row, candidate, workload, profile, limit):
+def _serving(row, candidate, workload, limit):
     capacity, memory = row["device_bytes"], row["memory"]
-    token = _roofline.token(candidate, workload, profile)
+    token = _roofline.token(candidate, workload)
     row["users"] = workload.users
-    row["times"] = {"prefill": _seconds(_roofline.prefill(candidate, workload, profile)),
+    row["times"] = {"prefill": _seconds(_roofline.prefill(candidate, workload)),
                     "token": _seconds(token)}
     row["tokens_per_second"] = workload.users / token.total
     states = candidate.data["states"]
@@ -29,7 +29,7 @@ def _serving(row, candidate, workload, profile, limit):
 
 def _training(row, candidate, workload, profile):
     capacity, memory = row["device_bytes"], row["memory"]
-    time = _roofline.training(candidate, workload, profile)
+    time = _roofline.training(candidate, workload)
     row["times"] = {"step": _seconds(time)}
     tokens = row["tokens"] * workload.accumulate
     row["tokens_per_second"] = tokens / time.total
@@ -41,8 +41,8 @@ def _training(row, candidate, workload, profile):
         row["of_peak"] = (gradient["flops"]["model"] * workload.accumulate / time.total / peak)
 
 
-def _running(row, candidate, profile):
-    time = _roofline.run(candidate, "main", profile)
+def _running(row, candidate):
+    time = _roofline.run(candidate, "main")
     row["times"] = {"run": _seconds(time)}
     if "tokens" in row:
         row["tokens_per_second"] = row["tokens"] / time.total
@@ -112,14 +112,14 @@ def describe(candidate, workload, profile, limit=None):
     row["collectives"] = _collectives(candidate, workload, profile)
     row["traffic"] = _traffic(candidate, workload, profile)
     if workload.kind == "serve":
-        _serving(row, candidate, workload, profile, limit)
+        _serving(row, candidate, workload, limit)
     else:
         if workload.seq:
             row["tokens"] = workload.batch * workload.data * workload.seq
         if workload.kind == "train":
             _training(row, candidate, workload, profile)
         else:
-            _running(row, candidate, profile)
+            _running(row, candidate)
     return row
 
 

@@ -45,17 +45,10 @@ class Cache:
     bytes: float = 0.0   # of all rows' keys and values, all layers
 
 
-def _check_type(work, profile):
-    if work["product"] and work["type"] not in profile.matrix:
-        raise ValueError(f"{profile.name}: no figure for products in {work['type']}: expected "
-                         f"--dtype to be one of {', '.join(profile.matrix)}")
-
-
-def _kernels(function, profile, cache):
+def _kernels(function, cache):
     time = Time()
     paged = sum(work["count"] for work in function["work"] if work["kernel"] == _PAGED)
     for work in function["work"]:
-        _check_type(work, profile)
         seconds, moved = work["seconds"], work["bytes"]
         at_peak, from_memory = seconds["arithmetic"], seconds["memory"]
         if work["kernel"] == _PAGED:
@@ -67,11 +60,11 @@ def _kernels(function, profile, cache):
     return time
 
 
-def run(candidate, name, profile, cache=Cache()):
+def run(candidate, name, cache=Cache()):
     """The Time of one run of a function."""
     function = candidate.function(name)
     exposed, slowed = function["seconds"]["exposed"], function["seconds"]["slowed"]
-    return _kernels(function, profile, cache) + Time(
+    return _kernels(function, cache) + Time(
         communication=math.inf if exposed is None else exposed + slowed)
 
 
@@ -97,14 +90,14 @@ def token_runs(candidate, workload):
     return steps[size], math.ceil(workload.users / size)
 
 
-def token(candidate, workload, profile, context=None):
+def token(candidate, workload, context=None):
     """The time of a token for every user, each with `context` tokens (default: all full)."""
     part = (context or workload.context) / workload.context
     name, runs = token_runs(candidate, workload)
-    return run(candidate, name, profile, Cache(part, part, _cache_bytes(candidate))) * runs
+    return run(candidate, name, Cache(part, part, _cache_bytes(candidate))) * runs
 
 
-def prefill(candidate, workload, profile, prompt=None):
+def prefill(candidate, workload, prompt=None):
     """The time of one prompt (default: as long as the context), in chunks."""
     prompt = prompt or workload.prompt or workload.context
     steps = _steps(candidate)
@@ -114,13 +107,12 @@ def prefill(candidate, workload, profile, prompt=None):
         taken = min(size, prompt - done)
         # A token sees those before it, in the mean half of its chunk.
         seen = (done + taken / 2) / workload.context
-        time += run(candidate, steps[size], profile,
+        time += run(candidate, steps[size],
                     Cache(seen, seen / workload.users, _cache_bytes(candidate)))
         done += taken
     return time
 
 
-def training(candidate, workload, profile):
+def training(candidate, workload):
     """The time of a step of training: all micro-batches, and the update."""
-    return (run(candidate, "gradient", profile) * workload.accumulate +
-            run(candidate, "update", profile))
+    return run(candidate, "gradient") * workload.accumulate + run(candidate, "update")
