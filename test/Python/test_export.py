@@ -52,9 +52,9 @@ def test_fixture(name, tmp_path):
                 facts["collectives"][str(degree)])
 
 
-# Exports that a greedy search makes sense of; a draw of them, or all with EXPORTS=all.
+# Exports that a greedy search makes sense of: a draw by SEED, or all with EXPORTS=all.
 CAUSAL = [name for name, facts in FACTS.items() if list(facts["inputs"]) == ["input_ids"]]
-SEED = int(os.environ.get("SEED", random.randrange(1000)))
+SEED = int(os.environ.get("SEED", "1"))
 DRAWN = CAUSAL if os.environ.get("EXPORTS") == "all" else random.Random(SEED).sample(CAUSAL, 5)
 
 
