@@ -111,6 +111,11 @@ private:
   LogicalResult chooseContext(const TokenDims &dims, const LogitsPath &path);
   LogicalResult chooseSizes(const TokenDims &dims);
   StepPlan makePlan(const TokenDims &dims, const LogitsPath &path);
+  CacheStates getStates(const TokenDims &dims) {
+    return chooseStates(source, dims, options, hasCellScales());
+  }
+  /// Whether a quantised cache has scales of its own, and not the checkpoint's.
+  bool hasCellScales() const { return options.isCacheQuantized() && !scales; }
   void note(const TokenDims &dims, const LogitsPath &path);
 
   func::FuncOp source;
@@ -121,14 +126,8 @@ private:
 } // namespace
 
 StepPlan Deriver::makePlan(const TokenDims &dims, const LogitsPath &path) {
-  bool hasCellScales = options.isCacheQuantized() && !scales;
-  return {source,
-          dims,
-          path,
-          options,
-          chooseStates(source, dims, options, hasCellScales),
-          scales,
-          hasCellScales};
+  return {source,          dims,   path,           options,
+          getStates(dims), scales, hasCellScales()};
 }
 
 /// Makes a parameter that is the first rows, along `dim`, of a longer table the
@@ -207,9 +206,7 @@ LogicalResult Deriver::chooseSizes(const TokenDims &dims) {
   if (failed(checkRange(source, "rows", options.rows, maxRows, "at most")) ||
       failed(checkRange(source, "chunk", options.chunk, maxChunk, "at most")))
     return failure();
-  bool hasCellScales = options.isCacheQuantized() && !scales;
-  options.page = request.page.value_or(
-      choosePage(chooseStates(source, dims, options, hasCellScales), options));
+  options.page = request.page.value_or(choosePage(getStates(dims), options));
   if (failed(checkRange(source, "page", options.page, GenerateOptions::maxPage,
                         "at most")))
     return failure();
@@ -218,7 +215,7 @@ LogicalResult Deriver::chooseSizes(const TokenDims &dims) {
       failed(checkRange(source, "cells", options.cells, options.getMostCells(),
                         "what all rows can fill,")))
     return failure();
-  CacheStates states = chooseStates(source, dims, options, hasCellScales);
+  CacheStates states = getStates(dims);
   for (const auto &[op, all] : states)
     for (const CacheState &state : all) {
       double elements = 1;

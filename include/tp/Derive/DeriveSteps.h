@@ -25,12 +25,12 @@ using CacheScales = llvm::function_ref<mlir::Value(
     int64_t heads)>;
 
 /// Adds to the module of `source`, a causal program `ids [B, S] -> logits
-/// [B, S, V]` on one device, the functions @step_T of `options`, the states
+/// [B, S, V]` on one device, the functions @step_T of `request`, the states
 /// that they share, and the attribute tp.generation, which keeps what it says
-/// already. Returns the options with what was left open: the context, at most
-/// `limit` and what the program's tables of positions have, the page and the
-/// window. Emits an error that names the operation if the program does more
-/// with the sequence than steps can.
+/// already. Returns the options with what the request left open: the context is
+/// at most what the program's tables of positions have. Emits an error that
+/// names the operation if the program does with the sequence what steps cannot
+/// do.
 mlir::FailureOr<GenerateOptions> deriveSteps(mlir::func::FuncOp source,
                                              const GenerateRequest &request,
                                              CacheScales scales = nullptr);

@@ -20,7 +20,7 @@ namespace tp {
 /// `loss_sum`, which is differentiated, and `tokens`, what it is divided by,
 /// and nothing else; and has the module ask for a training step by tp.training.
 ///
-/// Of logits [..., classes] the loss is their cross-entropy with a new argument
+/// The loss of logits [..., classes] is their cross-entropy with a new argument
 /// `targets` i64[...], in which numbers that are no class, such as -100, do not
 /// count. A sole result f32[] is a loss itself, and counts as one token. Emits
 /// an error if there is neither.

@@ -55,7 +55,8 @@ struct GenerateOptions {
   llvm::SmallVector<int64_t> getStepSizes() const;
 };
 
-/// What was asked for; absent options follow from the program.
+/// A GenerateRequest has what was asked for; absent options follow from the
+/// program.
 struct GenerateRequest {
   std::optional<int64_t> context, rows, chunk, cells, page;
   std::optional<CacheType> cacheType;

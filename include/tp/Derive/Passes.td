@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is derived from a forward program: steps of generation, and training.
+// Passes that derive other programs from a forward program: steps of
+// generation, and training.
 //
 //===----------------------------------------------------------------------===//
 

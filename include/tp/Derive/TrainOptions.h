@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What `--train` asks for: docs/Training.md.
+// The options that `--train` and those beside it set: docs/Training.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +20,12 @@ struct TrainOptions {
   std::string optimizer;
   /// The most that the gradient's norm may be; 0: any.
   double clip = 0;
-  /// Of sgd.
+  /// Whether sgd has momentum.
   bool momentum = false;
   /// The mesh axis that cuts what the optimizer keeps; empty: none.
   std::string shardOptimizer;
-  /// What a checkpoint's config.json asks for: nothing of it, all, or all but
-  /// attention's.
+  /// How much there is of the dropout that config.json asks for: none, all, or
+  /// all but attention's.
   enum class Dropout { Off, On, Residual } dropout = Dropout::Off;
 };
 

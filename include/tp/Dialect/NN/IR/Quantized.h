@@ -29,8 +29,9 @@ mlir::RankedTensorType getStorageType(mlir::RankedTensorType type);
 /// Returns whether tensors of such elements are bytes once they are in memory.
 bool isStoredInBytes(mlir::Type element);
 
-/// A weight as it lies in memory: bytes of its elements, scales and zero points
-/// of as many groups in a block (`packed` of nn.quantized_linear).
+/// A StoredWeight is one as it lies in memory: bytes of its elements, scales
+/// and zero points of as many groups in a block (`packed` of
+/// nn.quantized_linear).
 struct StoredWeight {
   mlir::Value values, scales, zeros;
   int64_t packed = 0;
