@@ -136,6 +136,13 @@ class Packer:
             if path.stat().st_mtime < old:
                 path.unlink()
 
+    def cxx(self):
+        """That of the build that tp-compile comes from."""
+        for line in (self.options.build / "CMakeCache.txt").read_text().splitlines():
+            if line.startswith("CMAKE_CXX_COMPILER:"):
+                return line.partition("=")[2]
+        raise SystemExit(f"gpu-check: {self.options.build}: expected a directory of CMake")
+
     def runtime(self):
         """tp-run, and the libraries that it needs beside glibc and CUDA."""
         target = self.root / "bin" / "tp-run"
@@ -147,6 +154,7 @@ class Packer:
             call("cmake", "-S", self.source / "runtime", "-B", build, "-G", "Ninja",
                  "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
                  *([f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"] if launcher else []),
+                 f"-DCMAKE_CXX_COMPILER={self.cxx()}",
                  "-DTPRT_CUDA=" + ("ON" if self.device else "AUTO"),
                  "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON", "-DCMAKE_INSTALL_RPATH=$ORIGIN/../lib",
                  # The old kind of search path, which libraries inherit.
