@@ -3,13 +3,13 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For each format: one row and eight rows against a loop that reads the packed
-// bytes, eight rows against the multiplications at the rate of a dot product in
-// the first cache, and 512 rows against the same product in f32; W8A8 as
-// integers and as numbers, of 512 rows. Contestants
-// take turns, and the medians of ratios within a round are printed. One worker
-// is timed by its processor time, so that a machine that is shared disturbs
-// little; more are timed by the clock on the wall.
+// For each format: steps of decoding, one row and eight rows of bf16, against a
+// loop that reads the packed bytes; the eight rows against the multiplications
+// at the rate of a dot product in the first cache; 512 rows of f32 against the
+// same product with weights in f32; W8A8 as integers and as numbers, of 512
+// rows. Contestants take turns, and the medians of ratios within a round are
+// printed. One worker is timed by its processor time, so that a machine that is
+// shared disturbs little; more are timed by the clock on the wall.
 //
 // usage: tprt-quantized-bench WORKERS [ROUNDS] [N K] [MIB]
 //        MIB of packed weights are gone through by each contestant (512)
@@ -99,20 +99,28 @@ void readAll(const char *data, int64_t bytes) {
 /// lie in its first cache.
 double dotRate() {
   constexpr int64_t kDepth = 512, kLines = 8, kTimes = 20000;
-  std::vector<float> w(kLines * kDepth, 1), x(8 * (kDepth + 16), 1), y(64);
+  // From the beginning of a line of the cache, as the engine has its rows.
+  Buffer lines = std::move(*Buffer::allocate(kLines * kDepth * 4));
+  Buffer rows = std::move(*Buffer::allocate(8 * (kDepth + 16) * 4));
+  auto *w = reinterpret_cast<float *>(lines.data());
+  auto *x = reinterpret_cast<float *>(rows.data());
+  std::fill_n(w, kLines * kDepth, 1.0f);
+  std::fill_n(x, 8 * (kDepth + 16), 1.0f);
+  std::vector<float> y(64);
   double seconds = timeOf([&] {
     for (int64_t i = 0; i < kTimes; ++i)
-      simd().dot(TPRT_F32, w.data(), kLines, x.data(), kDepth + 16, 8, kDepth,
-                 y.data(), kLines);
+      simd().dot(TPRT_F32, w, kLines, x, kDepth + 16, 8, kDepth, y.data(),
+                 kLines);
   });
   kept += uint64_t(y[0]);
   return double(kTimes * kLines * 8 * kDepth) / seconds;
 }
 
-Gemm describe(int64_t m, int64_t n, int64_t k) {
+Gemm describe(int64_t m, int64_t n, int64_t k, tprt_type x = TPRT_F32) {
   Gemm g{};
   g.m = m, g.n = n, g.k = k;
-  g.xType = g.wType = g.yType = g.biasType = TPRT_F32;
+  g.xType = x;
+  g.wType = g.yType = g.biasType = TPRT_F32;
   return g;
 }
 
@@ -120,7 +128,8 @@ Gemm describe(int64_t m, int64_t n, int64_t k) {
 class Contest {
 public:
   Contest(const Format &format, int64_t n, int64_t k, int64_t bytes)
-      : engine({describe(512, n, k)}) {
+      : engine({describe(512, n, k), describe(1, n, k, TPRT_BF16),
+                describe(8, n, k, TPRT_BF16)}) {
     weight.type = format.type, weight.n = n, weight.k = k;
     weight.scaleType = format.scaleType;
     weight.groupN = format.groupN, weight.groupK = format.groupK;
@@ -137,18 +146,23 @@ public:
       words[i] = random() & 0xbfbfbfbfbfbfbfbf;
     std::memset(scaleMemory.data(), 0x3c, size_t(scaleSize * count));
     x.assign(size_t(512 * k), 0.01f);
+    narrow.resize(x.size());
+    simd().narrow(TPRT_BF16, x.data(), narrow.data(), int64_t(x.size()));
     y.resize(size_t(512 * n));
   }
 
-  /// All matrices by `rows` rows.
+  /// The first `times` matrices by `rows` rows, of bf16 if they are few.
   double multiply(int64_t rows, int64_t times) {
+    bool isFew = rows <= 8;
+    const void *from = isFew ? static_cast<void *>(narrow.data()) : x.data();
     return timeOf([&] {
       for (int64_t i = 0; i < times; ++i) {
         weight.values = values.data() + i * size;
         weight.scales = scaleMemory.data() + i * scaleSize;
-        Status status = engine.run({0, rows, x.data(), weight.k, nullptr,
-                                    nullptr, nullptr, y.data(), weight.n},
-                                   weight);
+        Status status =
+            engine.run({isFew ? (rows == 1 ? 1 : 2) : 0, rows, from, weight.k,
+                        nullptr, nullptr, nullptr, y.data(), weight.n},
+                       weight);
         if (!status.ok()) {
           std::fprintf(stderr, "%s\n", status.message().c_str());
           std::exit(1);
@@ -180,6 +194,7 @@ private:
   GemmEngine engine;
   Buffer values, scaleMemory;
   std::vector<float> x, y, wide;
+  std::vector<uint16_t> narrow;
 };
 
 void run(const Format &format, int64_t n, int64_t k, int64_t bytes,

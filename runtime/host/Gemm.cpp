@@ -37,6 +37,8 @@ namespace {
 /// Up to so many rows are multiplied in f32 by our own loop: they wait for the
 /// weights to come from memory.
 constexpr int64_t kFewRows = 8;
+/// Programs of so many rows multiply 4-bit weights in fixed point.
+constexpr int64_t kFixedRows = 2;
 
 /// From so many rows on, a block of weights in f32 is worth packing.
 constexpr int64_t kManyRows = 128;
@@ -755,7 +757,11 @@ Status GemmEngine::run(const tprt_gemm_call &call,
     return internalError("gemm ", call.id, ": expected a quantised weight of ",
                          gemm.n, " x ", gemm.k, ", row by row, got ", weight.n,
                          " x ", weight.k);
-  checked.quantized = &weight;
+  QuantizedWeight known = weight;
+  // By the rows that a program may have, not by those of a call: a row's result
+  // is the same alone and in company.
+  known.inFixedPoint = gemm.xType != TPRT_F32 && gemm.m <= kFixedRows;
+  checked.quantized = &known;
   std::vector<Call> one{checked};
   return impl->runAll(one);
 }

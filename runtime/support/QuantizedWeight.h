@@ -76,6 +76,9 @@ struct QuantizedWeight {
   int64_t packedBytes() const;
   /// The rows that it is multiplied with are of integers from -127 to 127.
   bool meetsIntegers = false;
+  /// Few rows are brought to fixed point where it is of 4 bits, which makes one
+  /// or two of them faster, and more of them slower.
+  bool inFixedPoint = false;
 
   /// Whether a row has one scale, and one zero point, an integer.
   bool hasRowScales() const {

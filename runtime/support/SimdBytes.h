@@ -20,6 +20,7 @@
 namespace {
 
 using tprt::QuantizedType;
+using tprt::QuantizedWeight;
 
 typedef int8_t ByteVec __attribute__((vector_size(kLanes)));
 typedef int16_t WordVec __attribute__((vector_size(kLanes * 2)));

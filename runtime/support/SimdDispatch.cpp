@@ -47,14 +47,19 @@ namespace tprt {
 const QuantizedLoops &simdBaseQuantized();
 const QuantizedLoops &simdV3Quantized();
 const QuantizedLoops &simdV4Quantized();
+const QuantizedLoops &simdVnniQuantized();
 const RecurrenceLoops &simdBaseRecurrence();
 const RecurrenceLoops &simdV3Recurrence();
 const RecurrenceLoops &simdV4Recurrence();
 } // namespace tprt
 
 const QuantizedLoops &tprt::quantizedLoops() {
+  const char *limit = std::getenv("TPRT_SIMD");
+  static const bool hasVnni =
+      hasAll({"avx512vnni"}) &&
+      (!limit || std::string_view(limit) != "x86-64-v4");
   if (&simd() == &simdV4())
-    return simdV4Quantized();
+    return hasVnni ? simdVnniQuantized() : simdV4Quantized();
   if (&simd() == &simdV3())
     return simdV3Quantized();
   return simdBaseQuantized();

@@ -4,15 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compiled once per CPU level, as Simd.cpp is, and static for the same reason.
-// A row's scales and zero points are brought to f32 first. Rows whose groups
-// consist of whole chunks of a decoder are multiplied as they are decoded;
-// others (columns that name their groups, groups of odd sizes, e5m2) are
-// dequantised one by one beside the product.
+// A row's scales and zero points are brought to f32 first. Rows of 4 bits in
+// groups of usual sizes are multiplied as integers (SimdFixed.h); others whose
+// groups consist of whole chunks of a decoder are multiplied as they are
+// decoded; the rest (columns that name their groups, groups of odd sizes, e5m2)
+// are dequantised one by one beside the product.
 //
 //===----------------------------------------------------------------------===//
 
 #include "SimdQuantized.h"
 #include "Simd.h"
+#include "SimdFixed.h"
 #include "SimdQuantizedDecode.h"
 #include "SimdVector.h"
 
@@ -24,8 +26,9 @@ using namespace tprt;
 
 namespace {
 
-/// Elements that the longest chunk has: an arranged row is padded to them.
-constexpr int64_t kLongestChunk = 128;
+/// Elements that the longest chunk has: an arranged row is padded to them, and
+/// a row of groups to as many lanes as a vector may have.
+constexpr int64_t kLongestChunk = 128, kMostLanes = 16;
 
 /// Rows of x that a tile takes at most, and rows of the weight beside X of
 /// them: what registers hold of the sums and of what decodes each row.
@@ -343,26 +346,57 @@ void withDecoder(const QuantizedWeight &w, Work work) {
     withNibbles(std::integral_constant<int, 16>());
 }
 
-int64_t order(const QuantizedWeight &w) {
-  int64_t chunk = chunkOf(w);
-  if (isNibble(w.type))
-    return chunk;
-  return w.type == QuantizedType::E4M3 && chunk == kLongGroup ? -chunk : 0;
+#if defined(__AVX2__)
+/// Whether each chunk of integers is of one group.
+inline bool hasLongGroups(const QuantizedWeight &w) {
+  return w.columns() == 1 ||
+         (w.groupK % kFixedChunk == 0 && w.firstK % kFixedChunk == 0);
+}
+#endif
+
+/// Calls `work` with what multiplies the weight as integers, where something
+/// does: 4-bit elements of which every lane has one group.
+template <typename Work>
+bool withFixed(const QuantizedWeight &w, Work work) {
+#if defined(__AVX2__)
+  bool hasLanes = w.groupK > 0 && kFixedChunk % w.groupK == 0 &&
+                  w.groupK % 8 == 0 && w.firstK % 8 == 0;
+  if (!w.inFixedPoint || !isNibble(w.type) || w.groupOf ||
+      (!hasLongGroups(w) && !hasLanes))
+    return false;
+  int32_t origin = w.type == QuantizedType::I4 ? 8 : 0;
+  if (w.type == QuantizedType::E2M1)
+    work(FixedProducts<true, false>());
+  else if (w.zeros || w.hasFloatZeros() || w.zero + origin != 8)
+    work(FixedProducts<false, true>());
+  else
+    work(FixedProducts<false, false>());
+  return true;
+#else
+  return false;
+#endif
 }
 
 int64_t arrangedWidth(const QuantizedWeight &w) {
   // Rows are not whole pages apart, which would bring them to the same places
   // of a cache.
-  return (w.k + kLongestChunk - 1) / kLongestChunk * kLongestChunk + 16;
+  int64_t width =
+      (w.k + kLongestChunk - 1) / kLongestChunk * kLongestChunk + 16;
+  withFixed(
+      w, [&](auto products) { width = decltype(products)::Row::width(w.k); });
+  return width;
 }
 
 void arrange(const QuantizedWeight &w, const float *x, float *out) {
-  int64_t width = arrangedWidth(w);
-  if (order(w) == 0) {
-    std::memcpy(out, x, size_t(w.k) * sizeof(float));
-    std::fill(out + w.k, out + width, 0.0f);
+  int64_t k = w.k, width = arrangedWidth(w);
+  bool isFixed = withFixed(
+      w, [&](auto products) { decltype(products)::Row::bring(x, k, out); });
+  if (isFixed)
     return;
-  }
+  std::memcpy(out, x, size_t(k) * sizeof(float));
+  std::fill(out + k, out + width, 0.0f);
+  if (chunkOf(w) == 0)
+    return;
   withDecoder(w, [&](auto decoder) {
     using Decoder = decltype(decoder);
     if constexpr (Decoder::kIsArranged) {
@@ -372,22 +406,29 @@ void arrange(const QuantizedWeight &w, const float *x, float *out) {
         element[i] = Decoder::element(i / kLanes, i % kLanes);
       for (int64_t p = 0; p < width; p += C)
         for (int i = 0; i < C && p + i < width; ++i)
-          out[p + i] = p + element[i] < w.k ? x[p + element[i]] : 0.0f;
+          out[p + i] = p + element[i] < k ? x[p + element[i]] : 0.0f;
     }
   });
 }
 
-int64_t scratchFloats(const QuantizedWeight &w) {
-  return 2 * kBeside<1> * w.columns() + w.k + kLanes;
+/// Floats between the groups of one line and those of the next, padded with
+/// groups that scale by zero.
+int64_t groupStride(const QuantizedWeight &w) {
+  return w.columns() + kMostLanes;
 }
 
-/// W rows of a weight: their packed values, and scales and zero points of
-/// `columns` groups, one row's after the other's.
+int64_t scratchFloats(const QuantizedWeight &w) {
+  return 3 * kBeside<1> * groupStride(w) + w.k + kLanes;
+}
+
+/// W rows of a weight: their packed values, and their groups' scales, zero
+/// points and, where the products have them, rests of zero points, `stride`
+/// from one row's to the next.
 template <int W>
 struct Lines {
   const char *at[W];
-  const float *scales, *zeros;
-  int64_t columns;
+  float *scales, *zeros, *rests;
+  int64_t columns, stride;
   float *out[W]; ///< of the first row of x
 };
 
@@ -399,100 +440,174 @@ __attribute__((noinline)) const char *copyEnd(const char *line, int64_t left,
   return chunk;
 }
 
-/// The chunk at column p of each line. What is past the end of a row is zero: a
+/// The chunk at column p of a line. What is past the end of a row is zero: a
 /// copy is read there. Behind an odd end there is a nibble of nobody's, beside
 /// zeros of x.
-template <typename Decoder, int W>
-__attribute__((always_inline)) inline void
-readChunk(const Lines<W> &lines, int64_t p, int64_t k, int64_t ahead,
-          char (&copies)[W][Decoder::kChunkBytes], Decoder (&decoders)[W]) {
-  constexpr int64_t C = Decoder::kChunk, Bytes = Decoder::kChunkBytes;
-  int64_t from = p / C * Bytes;
-  if (p + C > k) {
-    int64_t left = Bytes < C ? (k - p + 1) / 2 : k - p;
-    for (int i = 0; i < W; ++i)
-      decoders[i].chunk(copyEnd(lines.at[i] + from, left, Bytes, copies[i]));
-    return;
-  }
-  for (int i = 0; i < W; ++i) {
-    askAhead<Bytes>(lines.at[i] + from, ahead);
-    decoders[i].chunk(lines.at[i] + from);
-  }
+template <int64_t C, int64_t Bytes>
+__attribute__((always_inline)) inline const char *
+chunkAt(const char *line, int64_t p, int64_t k, int64_t ahead,
+        char (&copy)[Bytes]) {
+  const char *at = line + p / C * Bytes;
+  if (p + C > k)
+    return copyEnd(at, Bytes < C ? (k - p + 1) / 2 : k - p, Bytes, copy);
+  askAhead<Bytes>(at, ahead);
+  return at;
 }
 
-/// The products of X rows of x with W lines, sums in registers.
-template <typename Decoder, int W, int X>
-__attribute__((noinline)) void
-quantizedTile(const QuantizedWeight &w, const Lines<W> &lines, const float *x,
-              int64_t xStride, int64_t outStride, int64_t ahead) {
-  Vec sum[W][X] = {}, total[W][X] = {}; // of a group if it scales them, of all
-  Decoder decoders[W];
-  char copies[W][Decoder::kChunkBytes];
-  for (int i = 0; i < W; ++i)
-    decoders[i].begin(w.type);
-  int64_t k = w.k, end = lines.columns == 1 ? k : w.groupK - w.firstK;
-  for (int64_t p = 0, g = 0; p < k; ++g, end += w.groupK) {
+/// Lanes are added in one order, however many rows of x there are.
+template <int X>
+inline void storeSums(const Vec (&sums)[X], float *out, int64_t stride) {
+  Vec each[kMostRows] = {};
+  for (int j = 0; j < X; ++j)
+    each[j] = sums[j];
+  Vec totals = sumEach<kMostRows>(each);
+  for (int j = 0; j < X; ++j)
+    out[j * stride] = totals[j];
+}
+
+/// Products of decoded elements, sums in registers.
+template <typename Decoder>
+struct DecodedTile {
+  static void prepare(const QuantizedWeight &, int64_t, float *, float *,
+                      float *) {}
+
+  /// X rows of x with W lines.
+  template <int W, int X>
+  __attribute__((noinline)) static void
+  run(const QuantizedWeight &w, const Lines<W> &lines, const float *x,
+      int64_t xStride, int64_t outStride, int64_t ahead) {
+    // Sums of a group, if it scales them, and of all.
+    Vec sum[W][X] = {}, total[W][X] = {};
+    Decoder decoders[W];
+    char copies[W][Decoder::kChunkBytes];
     for (int i = 0; i < W; ++i)
-      decoders[i].group(lines.scales[i * lines.columns + g],
-                        lines.zeros[i * lines.columns + g]);
-    for (int64_t last = std::min(end, k); p < last; p += Decoder::kChunk) {
-      readChunk<Decoder, W>(lines, p, k, ahead, copies, decoders);
-      for (int v = 0; v < Decoder::kVectors; ++v) {
-        Vec left[W];
+      decoders[i].begin(w.type);
+    int64_t k = w.k, end = lines.columns == 1 ? k : w.groupK - w.firstK;
+    for (int64_t p = 0, g = 0; p < k; ++g, end += w.groupK) {
+      for (int i = 0; i < W; ++i)
+        decoders[i].group(lines.scales[i * lines.stride + g],
+                          lines.zeros[i * lines.stride + g]);
+      for (int64_t last = std::min(end, k); p < last; p += Decoder::kChunk) {
         for (int i = 0; i < W; ++i)
-          left[i] = decoders[i].get(v);
-        for (int j = 0; j < X; ++j) {
-          Vec right = load(x + j * xStride + p + v * kLanes);
+          decoders[i].chunk(chunkAt<Decoder::kChunk, Decoder::kChunkBytes>(
+              lines.at[i], p, k, ahead, copies[i]));
+        for (int v = 0; v < Decoder::kVectors; ++v) {
+          Vec left[W];
           for (int i = 0; i < W; ++i)
-            sum[i][j] += left[i] * right;
+            left[i] = decoders[i].get(v);
+          for (int j = 0; j < X; ++j) {
+            Vec right = load(x + j * xStride + p + v * kLanes);
+            for (int i = 0; i < W; ++i)
+              sum[i][j] += left[i] * right;
+          }
+        }
+      }
+      if constexpr (Decoder::kScalesSums)
+        for (int i = 0; i < W; ++i)
+          for (int j = 0; j < X; ++j) {
+            total[i][j] += sum[i][j] * decoders[i].scale;
+            sum[i][j] = Vec{};
+          }
+    }
+    for (int i = 0; i < W; ++i) {
+      Vec(&sums)[X] = Decoder::kScalesSums ? total[i] : sum[i];
+      if (decoders[i].isNan())
+        std::fill_n(sums, X, splat(__builtin_nanf("")));
+      storeSums(sums, lines.out[i], outStride);
+    }
+  }
+};
+
+#if defined(__AVX2__)
+/// The same of elements as integers.
+template <typename Products>
+struct FixedTile {
+  static void prepare(const QuantizedWeight &w, int64_t columns, float *scales,
+                      float *zeros, float *rests) {
+    Products::prepare(w, columns, scales, zeros, rests);
+  }
+
+  template <int W, int X>
+  __attribute__((noinline)) static void
+  run(const QuantizedWeight &w, const Lines<W> &lines, const float *x,
+      int64_t xStride, int64_t outStride, int64_t ahead) {
+    constexpr int64_t C = Products::kChunk;
+    Vec total[W][X] = {};
+    Products products[W];
+    const typename Products::Elements unpack(w.type);
+    char copy[Products::kChunkBytes];
+    // A chunk is of one group, or its lanes are of groups of their own.
+    int64_t k = w.k, group = lines.columns == 1 ? k : w.groupK, step = 1;
+    int64_t end = group - w.firstK;
+    IVec index = {};
+    if (!hasLongGroups(w)) {
+      for (int l = 0; l < kLanes; ++l)
+        index[l] = int32_t((w.firstK + 8 * l) / group);
+      step = C / group;
+      group = end = C;
+    }
+    for (int64_t p = 0, g = 0; p < k; g += step, end += group) {
+      for (int i = 0; i < W; ++i) {
+        int64_t at = i * lines.stride + g;
+        products[i].group(lines.scales + at, lines.zeros + at, lines.rests + at,
+                          index);
+      }
+      for (int64_t last = std::min(end, k); p < last;
+           p += C, x += Products::Row::kFloats) {
+        for (int i = 0; i < W; ++i) {
+          Unpacked elements = unpack(chunkAt<C, Products::kChunkBytes>(
+              lines.at[i], p, k, ahead, copy));
+          products[i].add(elements, x, xStride, total[i]);
+          // Each line reads the digits again: sixteen registers do not hold
+          // them, and would go to memory.
+          if constexpr (kLanes == 8)
+            asm volatile("" ::: "memory");
         }
       }
     }
-    if constexpr (Decoder::kScalesSums)
-      for (int i = 0; i < W; ++i)
-        for (int j = 0; j < X; ++j) {
-          total[i][j] += sum[i][j] * decoders[i].scale;
-          sum[i][j] = Vec{};
-        }
+    // Behind the chunks of x there are the powers of two.
+    for (int i = 0; i < W; ++i) {
+      for (int j = 0; j < X; ++j)
+        total[i][j] *= splat(x[j * xStride]);
+      storeSums(total[i], lines.out[i], outStride);
+    }
   }
-  for (int i = 0; i < W; ++i) {
-    // Lanes are added in one order, however many rows of x there are.
-    Vec each[kMostRows] = {};
-    bool isNan = decoders[i].isNan();
-    for (int j = 0; j < X; ++j)
-      each[j] = isNan                  ? splat(__builtin_nanf(""))
-                : Decoder::kScalesSums ? total[i][j]
-                                       : sum[i][j];
-    Vec totals = sumEach<kMostRows>(each);
-    for (int j = 0; j < X; ++j)
-      lines.out[i][j * outStride] = totals[j];
-  }
-}
+};
+#endif
 
 /// All of x passes by while W lines lie in the first cache: one from each of W
 /// equal parts, as forStreams of Simd.cpp takes them. Where there are none
 /// left, the last one is computed again.
-template <typename Decoder, int Most>
+template <typename Tile, int Most>
 void dotAs(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
            int64_t xStride, int64_t rows, float *out, int64_t outStride,
            float *scratch) {
   constexpr int W = kBeside<Most>;
   const int64_t ahead = aheadBytes(rows < 4 ? 2048 : 1024, 0);
   int64_t part = (n + W - 1) / W, columns = w.columns();
+  int64_t stride = groupStride(w);
+  std::fill_n(scratch, 3 * W * stride, 0.0f);
   for (int64_t i = 0; i < part; ++i) {
-    Lines<W> lines = {{}, scratch, scratch + W * columns, columns, {}};
+    Lines<W> lines = {{},
+                      scratch,
+                      scratch + W * stride,
+                      scratch + 2 * W * stride,
+                      columns,
+                      stride,
+                      {}};
     for (int s = 0; s < W; ++s) {
       int64_t line = std::min(s * part + i, n - 1);
+      float *scales = lines.scales + s * stride, *zeros = scales + W * stride;
       lines.at[s] = lineOf(w, row + line);
-      readGroups(w, row + line, scratch + s * columns,
-                 scratch + (W + s) * columns);
+      readGroups(w, row + line, scales, zeros);
+      Tile::prepare(w, columns, scales, zeros, zeros + W * stride);
       lines.out[s] = out + line;
     }
     int64_t r = 0;
     auto take = [&](auto count) {
       for (; r + count <= rows; r += count) {
-        quantizedTile<Decoder, W, count>(w, lines, x + r * xStride, xStride,
-                                         outStride, ahead);
+        Tile::template run<W, count>(w, lines, x + r * xStride, xStride,
+                                     outStride, ahead);
         for (float *&to : lines.out)
           to += count * outStride;
       }
@@ -523,13 +638,19 @@ void dotPlain(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
 void dot(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
          int64_t xStride, int64_t rows, float *out, int64_t outStride,
          float *scratch) {
+#if defined(__AVX2__)
+  if (withFixed(w, [&](auto products) {
+        dotAs<FixedTile<decltype(products)>, 2>(w, row, n, x, xStride, rows,
+                                                out, outStride, scratch);
+      }))
+    return;
+#endif
   if (chunkOf(w) == 0)
     return dotPlain(w, row, n, x, xStride, rows, out, outStride, scratch);
   withDecoder(w, [&](auto decoder) {
-    using Decoder = decltype(decoder);
     auto run = [&](auto most) {
-      dotAs<Decoder, most>(w, row, n, x, xStride, rows, out, outStride,
-                           scratch);
+      dotAs<DecodedTile<decltype(decoder)>, most>(w, row, n, x, xStride, rows,
+                                                  out, outStride, scratch);
     };
     if (kMostRows == 8 && rows >= 8)
       run(std::integral_constant<int, kMostRows>());
@@ -545,9 +666,8 @@ void dot(const QuantizedWeight &w, int64_t row, int64_t n, const float *x,
 namespace tprt {
 
 const QuantizedLoops &TPRT_JOIN(TPRT_SIMD_LEVEL, Quantized)() {
-  static const QuantizedLoops table = {order,         arrangedWidth, arrange,
-                                       scratchFloats, rowGroups,     dot,
-                                       dequantize,    split};
+  static const QuantizedLoops table = {
+      arrangedWidth, arrange, scratchFloats, rowGroups, dot, dequantize, split};
   return table;
 }
 

@@ -17,12 +17,9 @@
 namespace tprt {
 
 struct QuantizedLoops {
-  /// In which order `dot` reads the elements of a row of x; 0: as they are.
-  /// Weights of one order and depth share an arranged x.
-  int64_t (*order)(const QuantizedWeight &w);
   /// Floats of an arranged row.
   int64_t (*arrangedWidth)(const QuantizedWeight &w);
-  /// One row of x, [k], in that order, zero past its end.
+  /// One row of x, [k], as `dot` reads it for this weight, zero past its end.
   void (*arrange)(const QuantizedWeight &w, const float *x, float *out);
   /// Floats of scratch that `dot`, `dequantize` and `split` need.
   int64_t (*scratch)(const QuantizedWeight &w);

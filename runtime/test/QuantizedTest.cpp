@@ -234,12 +234,15 @@ void check(GemmEngine &engine, const Gemm &g, const RandomWeight &w,
         continue;
       }
       double sum = g.bias ? double(bias[size_t(c)]) : 0, size = 0, squares = 0;
+      double largest = 0, weights = 0;
       for (int64_t p = 0; p < g.k; ++p) {
-        double term =
-            x[size_t(r * xStride + p)] * w.values[size_t(c * g.k + p)];
+        double value = x[size_t(r * xStride + p)],
+               weight = w.values[size_t(c * g.k + p)], term = value * weight;
         sum += term;
         size += std::fabs(term);
         squares += term * term;
+        largest = std::max(largest, std::fabs(value));
+        weights += std::fabs(weight);
       }
       // Values are rounded to f32 twice, and sums as those of Gemm.
       double tolerance = size * 6e-8 * (std::sqrt(double(g.k)) + 3) + 1e-6 +
@@ -248,6 +251,9 @@ void check(GemmEngine &engine, const Gemm &g, const RandomWeight &w,
       // 2^-17 of it, one as likely to be too large as another.
       if (g.xType == TPRT_BF16)
         tolerance += 6 * 0x1p-17 / std::sqrt(3) * std::sqrt(squares);
+      // In fixed point an element of x is off by so much of the largest.
+      if (g.m <= 2)
+        tolerance += 0x1p-23 * largest * weights;
       ASSERT_NEAR(value, sum, tolerance) << "at " << r << ", " << c;
     }
 }
@@ -271,6 +277,13 @@ void checkForm(const Form &form, int64_t n, int64_t k,
   for (int64_t r : rows) {
     SCOPED_TRACE(detail::join("rows ", r));
     check(engine, g, w, r, random);
+  }
+  // Programs of one or two rows have products of their own.
+  g.m = 2;
+  GemmEngine alone({g});
+  for (int64_t r = 1; r <= g.m && x != TPRT_F32; ++r) {
+    SCOPED_TRACE(detail::join("rows ", r, " of 2"));
+    check(alone, g, w, r, random);
   }
 }
 
@@ -296,6 +309,60 @@ TEST(Quantized, GroupsAndOddSizes) {
         form.groupK = group;
         checkForm(form, 7, k, {1, 5});
       }
+}
+
+TEST(Quantized, FixedPoint) {
+  for (QuantizedType type :
+       {QuantizedType::U4, QuantizedType::I4, QuantizedType::E2M1})
+    for (int64_t group : {0, 1, 8, 16, 24, 32, 48, 64, 128, 256, 1000})
+      for (int64_t k : {1, 37, 128, 321, 640}) {
+        Form form{type, ScaleType::BF16};
+        form.groupK = group;
+        checkForm(form, 7, k, {}, k % 2 ? TPRT_BF16 : TPRT_F16);
+      }
+  for (int64_t first : {8, 16, 24, 64, 100, 128})
+    for (int64_t group : {32, 128, 256}) {
+      Form form{QuantizedType::I4};
+      form.groupK = group;
+      form.firstK = first % group;
+      checkForm(form, 9, 400, {}, TPRT_BF16);
+      form.hasZeros = true;
+      checkForm(form, 9, 400, {}, TPRT_BF16);
+    }
+}
+
+/// A zero for x, one that is not finite, and elements far from the largest.
+TEST(Quantized, FixedPointAtTheEnds) {
+  int64_t n = 3, k = 256;
+  std::vector<uint8_t> packed(size_t(n * k / 2), 0x9a); // 2 and 1 above 8
+  std::vector<float> scales(size_t(n), 0.5f);
+  QuantizedWeight w;
+  w.type = QuantizedType::U4, w.n = n, w.k = k, w.groupN = 1, w.zero = 8;
+  w.values = packed.data(), w.scales = scales.data();
+  GemmEngine engine({describe(2, n, k, TPRT_BF16, TPRT_F32)});
+  auto run = [&](float first, float last) {
+    std::vector<float> x(size_t(2 * k), 0.0f), y(size_t(2 * n), 77.0f);
+    x[0] = first, x[size_t(k - 1)] = last;
+    x[size_t(k)] = 1;
+    std::string bytes = toBytes(TPRT_BF16, x);
+    EXPECT_TRUE(engine
+                    .run({0, 2, bytes.data(), k, nullptr, nullptr, nullptr,
+                          y.data(), n},
+                         w)
+                    .ok());
+    // The other row has no part in it.
+    EXPECT_EQ(y[size_t(n)], 1.0f);
+    return y[0];
+  };
+  EXPECT_EQ(run(0, 0), 0.0f);
+  EXPECT_EQ(run(0x1p15f, 1), 0x1p15f + 0.5f);
+  EXPECT_EQ(run(1, 0x1p15f), 1 + 0x1p14f);
+  EXPECT_EQ(run(-0x1.fep126f, 0), -0x1.fep126f);
+  EXPECT_EQ(run(0x1p-100f, 0x1p-108f), 0x1p-100f + 0x1p-109f);
+  for (float odd : {NAN, INFINITY, -INFINITY}) {
+    EXPECT_FALSE(std::isfinite(run(odd, 1)));
+    EXPECT_FALSE(std::isfinite(run(1, odd)));
+  }
 }
 
 TEST(Quantized, Blocks) {
@@ -455,24 +522,35 @@ TEST(Quantized, SameBitsAloneAndTogether) {
       RandomWeight w;
       int64_t n = 45, k = 320;
       make(w, form, n, k, random);
-      GemmEngine engine({describe(8, n, k, TPRT_F32, TPRT_F32)});
-      auto x = randomFloats(random, 8 * k);
-      auto run = [&](int64_t first, int64_t rows) {
-        std::vector<float> y(size_t(rows * n));
-        EXPECT_TRUE(engine
-                        .run({0, rows, x.data() + first * k, k, nullptr,
-                              nullptr, nullptr, y.data(), n},
-                             w.weight)
-                        .ok());
-        return y;
-      };
-      std::vector<float> all = run(0, 8);
-      for (int64_t rows : {1, 2, 3, 5}) {
-        std::vector<float> some = run(8 - rows, rows);
-        EXPECT_EQ(std::memcmp(some.data(), all.data() + (8 - rows) * n,
-                              some.size() * sizeof(float)),
-                  0)
-            << nameOf(type) << " rows " << rows << " seed " << kSeed;
+      auto x = rounded(TPRT_BF16, randomFloats(random, 8 * k));
+      std::string narrow = toBytes(TPRT_BF16, x);
+      // Of f32, of bf16, and of the fewest rows.
+      GemmEngine engine({describe(8, n, k, TPRT_F32, TPRT_F32),
+                         describe(8, n, k, TPRT_BF16, TPRT_F32),
+                         describe(2, n, k, TPRT_BF16, TPRT_F32)});
+      for (int id : {0, 1, 2}) {
+        int64_t most = id == 2 ? 2 : 8;
+        auto run = [&](int64_t first, int64_t rows) {
+          std::vector<float> y(size_t(rows * n));
+          const void *from = x.data() + first * k;
+          if (id != 0)
+            from = narrow.data() + first * k * 2;
+          EXPECT_TRUE(engine
+                          .run({id, rows, from, k, nullptr, nullptr, nullptr,
+                                y.data(), n},
+                               w.weight)
+                          .ok());
+          return y;
+        };
+        std::vector<float> all = run(0, most);
+        for (int64_t rows = 1; rows < most; ++rows) {
+          std::vector<float> some = run(most - rows, rows);
+          EXPECT_EQ(std::memcmp(some.data(), all.data() + (most - rows) * n,
+                                some.size() * sizeof(float)),
+                    0)
+              << nameOf(type) << " gemm " << id << " rows " << rows << " seed "
+              << kSeed;
+        }
       }
     }
 }
