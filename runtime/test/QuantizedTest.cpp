@@ -524,7 +524,7 @@ TEST(Quantized, SameBitsAloneAndTogether) {
       make(w, form, n, k, random);
       auto x = rounded(TPRT_BF16, randomFloats(random, 8 * k));
       std::string narrow = toBytes(TPRT_BF16, x);
-      // Of f32, of bf16, and of the fewest rows.
+      // Rows of f32 and of bf16, and a program of the fewest.
       GemmEngine engine({describe(8, n, k, TPRT_F32, TPRT_F32),
                          describe(8, n, k, TPRT_BF16, TPRT_F32),
                          describe(2, n, k, TPRT_BF16, TPRT_F32)});
