@@ -12,7 +12,7 @@
 // F32: attention_0: drop-barrier: noticed {{.*}} first: kernel attention_0:
 // F32: attention_0: overlap-blocks: noticed {{.*}} first: kernel attention_0: data race between blocks
 
-func.func @causal(%q: tensor<1x70x2x16xTYPE>, %k: tensor<1x150x1x16xTYPE>, %v: tensor<1x150x1x16xTYPE>) -> tensor<1x70x2x16xTYPE> {
-  %y = nn.attention %q, %k, %v {causal, scale = 0.25 : f64} : (tensor<1x70x2x16xTYPE>, tensor<1x150x1x16xTYPE>, tensor<1x150x1x16xTYPE>) -> tensor<1x70x2x16xTYPE>
-  return %y : tensor<1x70x2x16xTYPE>
+func.func @causal(%q: tensor<1x35x2x16xTYPE>, %k: tensor<1x90x1x16xTYPE>, %v: tensor<1x90x1x16xTYPE>) -> tensor<1x35x2x16xTYPE> {
+  %y = nn.attention %q, %k, %v {causal, scale = 0.25 : f64} : (tensor<1x35x2x16xTYPE>, tensor<1x90x1x16xTYPE>, tensor<1x90x1x16xTYPE>) -> tensor<1x35x2x16xTYPE>
+  return %y : tensor<1x35x2x16xTYPE>
 }
