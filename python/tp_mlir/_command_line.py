@@ -27,7 +27,14 @@ _ELSEWHERE = {"--tp": "--mesh tp={}", "--tensor-parallel-size": "--mesh tp={}",
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, as those of the compiled programs are: the program, the
     option that is wrong, what was expected of it, and the nearest option to one that there is not.
+
+    Attributes:
+        instead: for options without a value, what a value is said by.
     """
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.instead, self._given = {}, []
 
     def error(self, message):
         message = re.sub(r"^argument (\S+): ", r"for \1: ", message)
@@ -42,6 +49,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args=None, namespace=None):
         """As argparse has it; what --help and --version print may find nobody to read it."""
+        self._given = list(sys.argv[1:] if args is None else args)
         try:
             return super().parse_args(args, namespace)
         except SystemExit as ended:
@@ -71,11 +79,20 @@ class Parser(argparse.ArgumentParser):
                   file=sys.stderr)
         return 1
 
+    def _unexpected(self, words):
+        for option, value in zip(self._given, self._given[1:]):
+            action = self._option_string_actions.get(option)
+            if value == words[0] and action is not None and action.nargs == 0:
+                instead = self.instead.get(option, "")
+                return f"for {option}: expected no value, got '{value}'" + (
+                    f"; {instead.format(value)}" if instead else "")
+        return f"unexpected argument: {' '.join(words)}"
+
     def _unknown(self, words):
         at, word = next(((i, word) for i, word in enumerate(words) if word.startswith("-")),
                         (0, None))
         if word is None:
-            return f"unexpected argument: {' '.join(words)}"
+            return self._unexpected(words)
         option, equals, value = word.partition("=")
         if option in _ELSEWHERE:
             here = _ELSEWHERE[option]

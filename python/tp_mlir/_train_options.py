@@ -91,7 +91,7 @@ def parser():
                              "checkpoint where it was the least")
     made.add_argument("--tensorboard", metavar="LOGDIR", type=pathlib.Path,
                         help="also write the log as event files of TensorBoard, as the run goes")
-    made.add_argument("-o", "--output", metavar="OUT", type=pathlib.Path, required=True,
+    made.add_argument("-o", "--output", metavar="OUT", type=pathlib.Path,
                         help="folder for the checkpoint, with train.jsonl and loss.svg")
     made.add_argument("--tokenizer", metavar="PATH", type=pathlib.Path,
                         help="folder with tokenizer.json, or such a file (default: DIR)")
@@ -102,6 +102,7 @@ def parser():
     there = made.add_mutually_exclusive_group()
     there.add_argument("--resume", action="store_true", help="go on with the run in OUT")
     there.add_argument("--overwrite", action="store_true", help="replace the run in OUT")
+    made.instead["--resume"] = "-o {} says where the run is"
     made.add_argument("--optimizer", choices=("adamw", "sgd"), default="adamw",
                         help="default: %(default)s")
     made.add_argument("--batch", type=integer(1), default=4, help="rows of a batch (default: 4)")
@@ -125,6 +126,8 @@ def check(args):
         raise UsageError("tp-train", 2, f"for --{name.replace('_', '-')}: {words}; tp-train --help "
                          "lists the options")
 
+    if args.output is None:
+        raise UsageError("tp-train", 2, "missing -o/--output; tp-train --help lists the options")
     for optimizer, names in _OF.items():
         for name in names:
             if getattr(args, name) is not None and args.optimizer != optimizer:

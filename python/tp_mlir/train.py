@@ -25,7 +25,7 @@ import numpy
 
 from . import (_checkpoint, _command_line, _curve, _events, _program, _signals, _tools,
                _train_options)
-from ._errors import InputError, UsageError, from_exit, writing
+from ._errors import InputError, ToolError, UsageError, from_exit, writing
 from ._train_options import COMPILED, RUN
 from .text import Tokenizer, copy_sources
 
@@ -167,6 +167,8 @@ class _Run:
             path.open("rb").close()  # An unreadable file is told of before anything slow begins.
         with _signals.doing("compiling"):
             self.program = self.compile()
+        with _signals.doing("checking"):
+            self.check()
         _say(_says_around(tokenizer))
         with _signals.doing("tokenising"):
             self._tokenise(tokenizer, config, accumulate)
@@ -222,8 +224,6 @@ class _Run:
     def weights(self):
         if self.args.init is None and _has_weights(self.args.model):
             return self.args.model
-        if self.args.init is None and not self.args.resume:
-            _say(f"no weights in {self.args.model}: the run begins with random ones, --init 1")
         return f"init:{1 if self.args.init is None else self.args.init}"
 
     def compile(self):
@@ -233,6 +233,17 @@ class _Run:
             seq=self.seq, clip=args.clip or None, momentum=bool(args.momentum),
             untie=args.untie,
             **{name: getattr(args, name) for name in COMPILED})
+
+    def check(self):
+        """What tp-run would refuse once the texts are tokens, which takes long."""
+        self.steps, self.evaluated = self.args.steps or 1, self.folder / "evaluated.npy"
+        if not self.args.eval:
+            self.evaluated = None
+        try:
+            _tools.run("tp-run", [*self.command(self.program)[1:], "--check"])
+        except ToolError as error:
+            said = self.as_given(str(error)).removeprefix("tp-run: ").removeprefix("error: ")
+            raise from_exit("tp-run", error.code, said) from error
 
     def command(self, program):
         args = self.args
@@ -254,6 +265,8 @@ class _Run:
         return self.args.output / "train.jsonl"
 
     def carry_out(self):
+        if self.weights() == "init:1" and self.args.init is None and not self.args.resume:
+            _say(f"no weights in {self.args.model}: the run begins with random ones, --init 1")
         before = self._logged()
         with self.events, _signals.doing("training", self._left):
             code = _watch([str(word) for word in self.command(self.program)], self.as_given)

@@ -347,6 +347,8 @@ Status execute(Options &options, char **argv, int &code) {
     for (const std::string &path : results)
       TPRT_TRY(checkWritable(path));
   }
+  if (options.train.checks)
+    return {};
   if (ownRanks) {
     Plan plan = session->plan();
     TPRT_TRY(session->checkMemory(plan.ranks));
@@ -517,6 +519,10 @@ void addTrainOptions(CLI::App &app, Options &options) {
       ->check(kPositive)
       ->needs(evaluation);
   add("--log", train.log, "a line of JSON per step, to this file");
+  app.add_flag("--check", train.checks,
+               "say what is wrong with the run, and do not begin it; the files "
+               "of --train and --eval need not be there")
+      ->needs(data);
   add("--max-skips", train.maxSkips,
       "steps in a row that may be skipped as their loss or gradient norm is "
       "not finite; one more ends the run; default 10")

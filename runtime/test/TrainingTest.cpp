@@ -307,6 +307,20 @@ TEST(Training, RefusedRuns) {
   f.refuse(go, 1, where + ".recipe: expected an object, got number");
   change("more", 3);
   f.refuse(go, 1, where + ": unknown key 'more'");
+  // Rows of another length, whatever data there are, and before they are there.
+  change("seq", told["seq"].get<int64_t>() + 5);
+  std::string longer =
+      "--resume 'out': the rows of the run are of " +
+      std::to_string(told["seq"].get<int64_t>() + 5) + " tokens (--seq " +
+      std::to_string(told["seq"].get<int64_t>() + 5) +
+      "), and those of the program of " + told["seq"].dump() +
+      ": expected the same, as the run counts rows; for others begin with "
+      "--weights 'out'";
+  f.refuse(go, 1, longer);
+  f.refuse("--train none.npy --check --resume out --steps 2", 1, longer);
+  // Of a run that was begun before its rows were told nothing is known.
+  change("seq", nullptr);
+  EXPECT_EQ(f.run("--train none.npy --check --resume out --steps 2").code, 0);
   change("optimizer", "sgd");
   f.refuse(go, 1,
            "--resume 'out': the run's optimizer is sgd, the program's "

@@ -43,6 +43,7 @@ Expected<Progress> training::parseProgress(std::string_view bytes,
     Progress progress{top["step"].integer(0),
                       top["position"].integer(0),
                       top["rows"].integer(1),
+                      top.has("seq") ? top["seq"].integer(1) : 0,
                       top.has("skipped") ? top["skipped"].integer(0) : 0,
                       top["optimizer"].string(),
                       {},
@@ -143,6 +144,8 @@ Status Checkpoint::write(Steps &steps, const Progress &progress,
       {"step", progress.step},           {"position", progress.position},
       {"rows", progress.rows},           {"skipped", progress.skipped},
       {"optimizer", progress.optimizer}, {"recipe", progress.recipe}};
+  if (progress.length > 0)
+    text["seq"] = progress.length;
   if (!progress.evaluation.empty())
     text["evaluation"] = progress.evaluation;
   TPRT_TRY(writeFile((aside / kProgress).string(), text.dump(2) + "\n"));

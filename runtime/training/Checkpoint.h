@@ -25,6 +25,7 @@ struct Progress {
   int64_t step = 0;     ///< of the optimizer, that are done
   int64_t position = 0; ///< rows of the data that were taken
   int64_t rows = 0;     ///< that the data has
+  int64_t length = 0;   ///< tokens of a row that are predicted; 0: unknown
   int64_t skipped = 0;  ///< steps whose loss or norm was not finite
   std::string optimizer;
   nlohmann::json recipe = nlohmann::json::object();

@@ -34,14 +34,18 @@ Expected<Steps> Steps::make(Session &session) {
     } else if (input.name == "microstep") {
       steps.drops = true;
     }
-  if (steps.shape.empty())
-    return userError("entry 'gradient': expected an input 'input_ids' of "
-                     "batch and length; the program is trained by its inputs, "
-                     "in C or Python");
   for (const Input &input : entries[size_t(steps.updateEntry)].inputs)
     if (input.state < 0)
       steps.updateNames.push_back(input.name);
   return steps;
+}
+
+Status Steps::expectTokens() const {
+  if (shape.empty())
+    return userError("entry 'gradient': expected an input 'input_ids' of "
+                     "batch and length; the program is trained by its inputs, "
+                     "in C or Python");
+  return {};
 }
 
 Status Steps::gradient(std::vector<int32_t> &tokens,

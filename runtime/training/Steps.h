@@ -31,6 +31,10 @@ public:
 
   static Expected<Steps> make(Session &session);
 
+  /// Whether micro-batches are token ids and the classes at their positions. A
+  /// program with other inputs is trained by its caller, who runs the entries;
+  /// gradient(), evaluate(), batch() and length() are not for it.
+  Status expectTokens() const;
   int64_t batch() const { return shape[0]; }
   int64_t length() const { return shape[1]; }
   /// Ids are below it.

@@ -83,6 +83,20 @@ static Expected<TokenFile> openData(const Steps &steps, const Options &options,
   return data;
 }
 
+/// Whether the rows of a run that goes on are as long as the program's.
+static Status checkLength(const Steps &steps, const Options &options,
+                          const Progress &before) {
+  if (before.length == 0 || before.length == steps.length())
+    return {};
+  return userError("--resume '", options.resume,
+                   "': the rows of the run are of ", before.length,
+                   " tokens (--seq ", before.length,
+                   "), and those of the program of ", steps.length(),
+                   ": expected the same, as the run counts rows; for others "
+                   "begin with --weights '",
+                   options.resume, "'");
+}
+
 /// Whether checkpoints go to where the run goes on from.
 static Expected<bool> savesWhereItResumes(const Options &options,
                                           const Checkpoint &checkpoint) {
@@ -139,15 +153,18 @@ Status training::checkRecipe(const Manifest &manifest, const Options &options,
 Status training::check(Session &session, const Options &options,
                        const Source &source) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
+  TPRT_TRY(steps.expectTokens());
   TPRT_ASSIGN(auto program, trainingOf(steps.manifest()));
   const Progress &before = source.progress;
-  TPRT_TRY(openData(steps, options, before).status());
+  TPRT_TRY(checkLength(steps, options, before));
+  if (!options.checks)
+    TPRT_TRY(openData(steps, options, before).status());
   if (!source.states.empty() && before.optimizer != program.name())
     return userError("--resume '", options.resume, "': the run's optimizer is ",
                      before.optimizer, ", the program's is ", program.name());
   if (!source.states.empty())
     TPRT_TRY(checkStates(session.manifest(), source.states));
-  if (!options.evaluation.empty())
+  if (!options.evaluation.empty() && !options.checks)
     TPRT_TRY(Evaluation::open(steps, options.evaluation).status());
   return options.save.empty() ? checkWritable(options.log)
                               : checkSave(options, source);
@@ -246,6 +263,7 @@ Status Trainer::begin() {
     say("'", options.data, "': the last ", data->left(),
         " tokens fill no row of ", steps.length() + 1, " and are left out");
   progress.rows = data->rows();
+  progress.length = steps.length();
   ids.resize(size_t(steps.batch() * steps.length()));
   targets.resize(ids.size());
   if (!options.evaluation.empty()) {
@@ -517,6 +535,7 @@ Status Trainer::run() {
 Status training::train(Session &session, const Options &options,
                        Source source) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
+  TPRT_TRY(steps.expectTokens());
   if (!session.root())
     return session.follow();
   steps.lead();

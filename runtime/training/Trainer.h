@@ -17,8 +17,9 @@
 namespace tprt::training {
 
 struct Options {
-  std::string data;  ///< token ids; empty: nothing is trained
-  int64_t steps = 0; ///< in all, those of a run that goes on among them
+  std::string data;    ///< token ids; empty: nothing is trained
+  bool checks = false; ///< whether the run is checked alone, without its data
+  int64_t steps = 0;   ///< in all, those of a run that goes on among them
   /// Hyperparameters by the names of their options.
   nlohmann::json recipe = nlohmann::json::object();
   std::string save, resume, log, config;
@@ -48,7 +49,8 @@ Expected<Source> sourceOf(const Options &options, const std::string &weights);
 Status checkRecipe(const Manifest &manifest, const Options &options,
                    const Source &source);
 
-/// Refuses what can be refused before weights are loaded; on rank 0.
+/// Refuses what can be refused before weights are loaded; on rank 0. The data
+/// need not be there yet where the options say that the run is checked alone.
 Status check(Session &session, const Options &options, const Source &source);
 
 /// Called by all ranks, the weights being loaded.

@@ -257,7 +257,7 @@ def test_told_before_the_run(model, tmp_path):
             (tools / name).symlink_to(train._tools.find(name))
         (tools / slow).unlink()
         # What is slow is there, and dies by the signal.
-        (tools / slow).write_text("#!/bin/sh\necho $$ > \"$TMPDIR/pid\"\nexec sleep 60\n")
+        (tools / slow).write_text("#!/bin/sh\ncase \"$*\" in *--check) exit 0;; esac\necho $$ > \"$TMPDIR/pid\"\nexec sleep 60\n")
         (tools / slow).chmod(0o755)
         process, place = running(model, tmp_path / "out", bin=tools)
         wait_for(place / "pid", process)
@@ -374,6 +374,10 @@ def test_refusals(model, tmp_path, capfd):
              "tp-train: for --lr: expected a number above 0, got 'fast'; tp-train --help lists the "
              "options\n"),
             ((model, short), 2, "tp-train: missing -o/--output; "),
+            ((model, short, "--resume", "out"), 2, "tp-train: for --resume: expected no value, got "
+             "'out'; -o out says where the run is; "),
+            ((model, short, "-o", "x", "--untie", "out"), 2,
+             "tp-train: for --untie: expected no value, got 'out'; tp-train --help"),
             ((model, short, "-o", short), 2, "tp-train: for --output: expected the name of a folder, "
              f"and '{short}' is a file\n"),
             ((model, model / "nothing", "-o", "x"), 1,
@@ -407,6 +411,42 @@ def test_refusals(model, tmp_path, capfd):
         assert run(*words) == code, words
         assert said in capfd.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_refused_before_tokenising(model, tmp_path, capfd, monkeypatch):
+    """What tp-run would refuse of a run is said before a text is tokenised, and leaves nothing."""
+    out, foreign = tmp_path / "out", tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "mine").touch()
+    assert run(*command(model, out, "--steps", 1)) == 0
+    assert json.loads((out / "trainer.json").read_text())["seq"] == 16
+    shutil.copytree(out, tmp_path / "third.best")
+    before = {path: path.read_bytes() for path in out.iterdir()}
+
+    def tokenise(*unused):
+        raise AssertionError("a text was tokenised")
+
+    monkeypatch.setattr(train, "tokenise", tokenise)
+    capfd.readouterr()
+    longer = [model, model / "text", "-o", out, "--seq", 32, "--resume", "--tokenizer", MODEL]
+    for words, code, said in (
+            (command(model, foreign), 1, f"tp-train: '{foreign}': expected a free name or the "
+             "checkpoint of a run, got something without trainer.json\n"),
+            (command(model, tmp_path / "x")[:-2] + ["--lr", "1e30"], 2,
+             "tp-train: --lr: expected a number above 0 and below 1e+30, got 1e+30\n"),
+            (command(model, tmp_path / "x", "--weight-decay", "1e30"), 2,
+             "tp-train: --weight-decay: expected a number of at least 0 and below 1e+30, got "),
+            (longer, 1, "tp-train: --resume: the rows of the run are of 16 tokens (--seq 16), and "
+             "those of the program of 32: expected the same, as the run counts rows; for others give "
+             f"'{out}' as DIR, and another -o\n"),
+            (command(model, out, "--resume", "--optimizer", "sgd"), 2,
+             "tp-train: --betas: the program's optimizer is sgd, which takes --lr, "),
+            (command(model, tmp_path / "third", "--eval", model / "text"), 1,
+             f"'{tmp_path}/third.best' is the best checkpoint of another run; ")):
+        assert run(*words) == code, words
+        assert said in (told := capfd.readouterr().err), told
+    assert {path: path.read_bytes() for path in out.iterdir()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["foreign", "out", "third.best"]
 
 
 def test_tokens(tmp_path, monkeypatch):
