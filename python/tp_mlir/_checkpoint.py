@@ -15,7 +15,7 @@ import pathlib
 import shutil
 import sys
 
-from . import _cache, _forks, _tools, _version
+from . import _cache, _errors, _forks, _tools, _version
 
 _PICKLE = ", which is not read because it can hold code: save the model again with " \
           "save_pretrained, which writes safetensors"
@@ -73,14 +73,22 @@ def _of_model(given, path, expected):
     if path.suffix in (".json", ".safetensors"):
         return f"'{given}' is a file of a checkpoint: expected its directory, '{path.parent}'"
     words = _kind(path)
+    if not words and path.suffix == ".gguf":
+        words = "is no GGUF file: expected one, which begins with \"GGUF\""
     return f"'{given}' {words}" if words else f"{given}: expected {expected}, found a file"
 
 
-def check_model(given, error=ValueError, expected="a checkpoint folder"):
-    """Raises `error` if there is something else in the place of a folder, or nothing."""
+def check_model(given, error=ValueError, expected="a checkpoint folder", is_whole=True):
+    """Raises `error` if there is something else in the place of a folder, or nothing, or, where a
+    whole model `is_whole` wanted, an adapter."""
     path = pathlib.Path(given)
     if not path.is_dir():
         raise error(_of_model(str(given), path, expected))
+    if is_whole and (path / "adapter_config.json").is_file():
+        try:
+            read_limits(path)  # Says what is to be done with an adapter.
+        except _errors.ToolError as failure:
+            raise error(str(failure)) from failure
 
 
 # Folders of files, so that each is made once; beside it what keeps it.
@@ -138,12 +146,14 @@ def _folder_of(file):
     return folder
 
 
-def open_model(given, error=ValueError, expected="a checkpoint folder or a GGUF file"):
+def open_model(given, error=ValueError, expected="a checkpoint folder or a GGUF file",
+               is_whole=True):
     """The checkpoint folder of what people give: itself, or of a GGUF file a folder with a link to
-    it, which is kept where programs are. Raises `error` if there is something else in its place."""
+    it, which is kept where programs are. Raises `error` if there is something else in its place, as
+    `check_model` does."""
     path = pathlib.Path(given)
     if path.is_dir() or not _is_gguf(path):
-        check_model(given, error, expected)
+        check_model(given, error, expected, is_whole)
         return given
     from . import gguf
 
@@ -167,8 +177,6 @@ def read_config(folder, needed=""):
     path = folder / "config.json"
     check_file(path)
     if not path.is_file():
-        if (folder / "adapter_config.json").is_file():
-            read_limits(folder)  # Raises, and says what is to be done with an adapter.
         raise ValueError(f"no config.json in {folder}{needed}")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))

@@ -9,6 +9,7 @@ that is used from a checkout has none: it is as new as its files.
 
 import argparse
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -35,9 +36,13 @@ def mismatch(path, said):
             "checkout (scripts/setup installs the package again, ninja makes the programs)")
 
 
+# Folders of programs that were told to belong to another package.
+_told = set()
+
+
 @functools.cache
 def check(path):
-    """Says in one line, once for each program, that it does not belong to this package."""
+    """Says in one line, once for all programs of a folder, that they do not belong to this package."""
     if not commit():
         return
     try:
@@ -45,7 +50,10 @@ def check(path):
                               text=True, timeout=10).stdout
     except (OSError, subprocess.TimeoutExpired):
         return  # Whoever runs it next says what is wrong with it.
-    if words := mismatch(path, said):
+    words = mismatch(path, said)
+    build = os.path.dirname(path)
+    if words and build not in _told:
+        _told.add(build)
         print(f"tp_mlir: {words}", file=sys.stderr, flush=True)
 
 

@@ -20,6 +20,7 @@ torch = pytest.importorskip(
 
 import tp_mlir  # noqa: E402
 from tp_mlir import _tools  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
 
 nn, functional = torch.nn, torch.nn.functional
 
@@ -199,6 +200,26 @@ def test_convolutions_in_groups(sizes, more):
 def test_modules_that_are_refused(words, function):
     with pytest.raises(tp_mlir.InputError, match=re.escape(words)):
         exported(function, torch.randn(4, 3))
+
+
+def test_errors_name_the_export(capfd):
+    """An error names the module and a line of the export, no file that goes with it; and of a trace
+    that fails torch's graphs are not printed."""
+    x = torch.randn(4, 8)
+    export = tp_mlir.export(nn.Linear(8, 8).eval(), (x,))
+    with pytest.raises(tp_mlir.InputError, match=r"^export of Linear, `func.func @main\(%arg0: "
+                       r'tensor<4x8xf32> \{tp.name = "input"\}\) .*`: error: steps of generation') as told:
+        export.compile(generate=True)
+    assert "/tmp" not in str(told.value)
+    with pytest.raises(tp_mlir.InputError, match=r"^export of Linear, .*xf64.*; cast inside"):
+        tp_mlir.export(nn.Linear(8, 8).double().eval(), (x.double(),))
+    with pytest.raises(tp_mlir.InputError, match="plan of Linear:1:16: error: .*expected") as told:
+        export.compile(plan={"version": 1, "rules": 3})
+    capfd.readouterr()
+    with pytest.raises(tp_mlir.InputError, match="torch.export cannot trace the module: "
+                                                 "GuardOnDataDependentSymNode"):
+        exported(lambda self, x: x if x.sum() > 0 else x + 1, x)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_randomness_is_refused():
@@ -626,6 +647,52 @@ def trained(module, tensors, loss, degree, **inputs):
     batch = {name: tensor.numpy() for name, tensor in zip(export.inputs, tensors)} | inputs
     with export.compile(mesh=f"tp={degree}", train="sgd").train(lr=RATE) as trainer:
         return [trainer.step(batch).loss for _ in range(STEPS)], want
+
+
+class Words(nn.Module):
+    """Tied to its table, with a buffer that is a mask, one of integers, and a layer that is not used."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(16, 8)
+        self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
+        self.head = nn.Linear(8, 16, bias=False)
+        self.head.weight = self.table.weight
+        self.unused = nn.Linear(2, 2)
+        self.register_buffer("mask", torch.tril(torch.ones(6, 6)))
+        self.register_buffer("count", torch.tensor(3))
+
+    def forward(self, words):
+        x = self.table(words)
+        weights = torch.softmax((x @ x.mT).masked_fill(self.mask == 0, -1e9), -1)
+        return {"logits": self.head(weights @ x + self.down(torch.relu(self.up(x))))}
+
+
+def test_saves_whatever_its_inputs_are_called(tmp_path):
+    """What is saved is the module's whole state, which load_state_dict takes, and training goes on
+    from it as it went."""
+    torch.manual_seed(4)
+    ids, x, y = torch.randint(0, 16, (2, 6)), torch.randn(12, 8), torch.randint(0, 6, (12,))
+    own = Call(lambda self, x, y: {"loss": functional.cross_entropy(self.layers(x), y)})
+    own.layers = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 6))
+    for name, module, tensors, outputs, more in (
+            ("words", Words(), (ids,), ["logits"], {"targets": ids.numpy()}),
+            ("own", own, (x, y), ["loss"], {})):
+        export = tp_mlir.export(module.eval(), tensors, outputs=outputs)
+        batch = {name: tensor.numpy() for name, tensor in zip(export.inputs, tensors)} | more
+        program, folder = export.compile(mesh="tp=2", train="adamw"), tmp_path / name
+        with program.train(lr=RATE) as trainer:
+            trainer.step(batch)
+            trainer.save(folder)
+            (loss, _), after = trainer.evaluate(batch), trainer.step(batch)
+        loaded = copy.deepcopy(module)
+        loaded.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
+        result = loaded(*tensors)
+        want = result["loss"] if "loss" in result else functional.cross_entropy(
+            result["logits"].flatten(0, 1), ids.flatten())
+        assert loss == pytest.approx(want.item(), rel=1e-5)
+        with program.train(lr=RATE, resume=folder) as trainer:
+            assert trainer.steps == 1 and trainer.step(batch) == after
 
 
 @pytest.mark.parametrize("degree", [1, 2])

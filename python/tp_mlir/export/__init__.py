@@ -67,7 +67,7 @@ def export(module, args=(), kwargs=None, *, outputs=None, check=True):
                         {name: tuple(node.meta["val"].shape)
                          for node, name in traced.inputs.items()},
                         [name for name, _ in traced.outputs], traced.state, lowering.matched,
-                        _config_of(module))
+                        _config_of(module), traced.aliases, type(module).__name__)
     if not check:
         return exported
     if any(tensor.device.type == "meta" for tensor in traced.state.values()):

@@ -4,13 +4,18 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import contextlib
 import json
 import pathlib
+import re
 
 import numpy
 
 from .. import _forks, _program
-from .._errors import DifferenceError, InputError
+from .._errors import DifferenceError, InputError, ToolError
+
+# Characters of a line of text that an error shows.
+_SHOWN = 160
 
 
 class Exported:
@@ -21,13 +26,16 @@ class Exported:
         plan: how its parameters are cut, as tp-compile reads plans.
         inputs: name to shape; outputs: names.
         state: name to tensor of the module's parameters and buffers, tied ones once.
+        aliases: name in `state` to the other names of a tied tensor.
         matched: how often each pattern was found ("attention", "rms_norm", "rotary").
         difference: the largest difference to the module's own result, of the largest value,
             on one rank; None if it was not compared.
     """
 
-    def __init__(self, text, plan, inputs, outputs, state, matched, config=None):
-        self.text, self.plan, self._config = text, plan, config
+    def __init__(self, text, plan, inputs, outputs, state, matched, config=None, aliases=None,
+                 name="the module"):
+        self.text, self.plan, self._config, self._name = text, plan, config, name
+        self.aliases = aliases or {}
         self.inputs, self.outputs, self.matched = inputs, outputs, matched
         self.difference = None
         self.state = state
@@ -44,14 +52,16 @@ class Exported:
         return path
 
     def save_weights(self, path):
-        """Write the module's parameters and buffers, tied ones once."""
+        """Write the module's parameters and buffers, each under all of its names, as
+        `load_state_dict` wants them."""
         from safetensors.torch import save_file
         absent = [name for name, tensor in self.state.items() if tensor.device.type == "meta"]
         if absent:
             raise InputError("export", 1, f"the module has no weights: {absent[0]} is on the meta "
                              "device; give a checkpoint's folder as weights")
         save_file({name: tensor.detach().cpu().contiguous().clone()
-                   for name, tensor in self.state.items()}, path)
+                   for first, tensor in self.state.items()
+                   for name in (first, *self.aliases.get(first, ()))}, path)
         return path
 
     def weights(self):
@@ -93,13 +103,41 @@ class Exported:
         if isinstance(plan, dict):
             (folder / "plan.json").write_text(json.dumps(plan))
             plan = folder / "plan.json"
-        program = _program.compile(
-            model, output, mesh=mesh, plan=plan, target=target, progress=progress,
-            generate=generate, context=context, rows=rows, chunk=chunk, page=page, cells=cells,
-            kv_dtype=kv_dtype, train=train, clip=clip, momentum=momentum,
-            shard_optimizer=shard_optimizer, recompute=recompute, allow_padding=allow_padding,
-            overlap=overlap)
+        with self.telling():
+            program = _program.compile(
+                model, output, mesh=mesh, plan=plan, target=target, progress=progress,
+                generate=generate, context=context, rows=rows, chunk=chunk, page=page, cells=cells,
+                kv_dtype=kv_dtype, train=train, clip=clip, momentum=momentum,
+                shard_optimizer=shard_optimizer, recompute=recompute, allow_padding=allow_padding,
+                overlap=overlap)
         return ExportedProgram(program, self)
+
+    @contextlib.contextmanager
+    def telling(self):
+        """Within it errors of the programs name the export, and a line of its text, and not the
+        files that it was put into, which go with it."""
+        try:
+            yield
+        except ToolError as error:
+            error.args = (self._told(str(error)), *error.args[1:])
+            raise
+
+    def _told(self, words):
+        folder, lines = self._directory(), self.text.splitlines()
+
+        def quoted(found):
+            number = int(found[1])
+            line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+            shown = line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+            return f"export of {self._name}, `{shown}`"
+
+        words = re.sub(rf"{re.escape(str(folder / 'model.mlir'))}:(\d+):\d+", quoted, words)
+        for path, what in (("model.mlir", f"export of {self._name}"),
+                           ("plan.json", f"plan of {self._name}"),
+                           ("checkpoint/model.safetensors", f"weights of {self._name}"),
+                           ("checkpoint", f"weights of {self._name}")):
+            words = words.replace(str(folder / path), what)
+        return words
 
     def compare(self, tensors, expected, tolerance):
         """Run on one rank and compare with the module's own results; DifferenceError if they
@@ -147,11 +185,13 @@ class ExportedProgram(_program.Program):
                 raise InputError("export", 1, f"expected {len(names)} inputs ({', '.join(names)}),"
                                  f" got {len(inputs)}")
             arrays = {name: to_array(value) for name, value in zip(names, inputs)}
-        return super().run(self._weights(weights), arrays, **options)
+        with self._exported.telling():
+            return super().run(self._weights(weights), arrays, **options)
 
     def open(self, weights=None, backend=None, timeout=None):
         """As Program.open."""
-        return super().open(self._weights(weights), backend, timeout)
+        with self._exported.telling():
+            return super().open(self._weights(weights), backend, timeout)
 
     def llm(self, folder=None, **options):
         """Open a program that compile(..., generate=True) has made, to answer prompts.
@@ -169,7 +209,8 @@ class ExportedProgram(_program.Program):
         if folder is None:
             self._exported.weights()
             folder = self._exported.checkpoint()
-        return LLM(folder, program=self.path, **options)
+        with self._exported.telling():
+            return LLM(folder, program=self.path, **options)
 
     def generate(self, prompts, folder=None, **options):
         """Continue prompts once, as LLM.generate does; `llm` keeps the weights open for more."""
@@ -182,12 +223,14 @@ class ExportedProgram(_program.Program):
         if weights is None:
             self._exported.weights()
             weights = self._exported.checkpoint()
-        return super().train(weights, lr, timeout, resume,
-                             _source=self._exported.checkpoint(), **settings)
+        with self._exported.telling():
+            return super().train(weights, lr, timeout, resume,
+                                 _source=self._exported.checkpoint(), **settings)
 
     def gradients(self, inputs, weights=None, **options):
         """As Program.gradients, by default of the module's weights."""
-        return super().gradients(self._weights(weights), inputs, **options)
+        with self._exported.telling():
+            return super().gradients(self._weights(weights), inputs, **options)
 
     def _weights(self, weights):
         return self._exported.weights() if weights is None else weights

@@ -12,6 +12,8 @@ nothing are taken out, so that patterns need not look through them.
 import contextlib
 import copy
 import inspect
+import io
+import logging
 import math
 import traceback
 
@@ -183,8 +185,9 @@ class Traced:
         for operation in _WHOLE:
             table.pop(operation, None)
         try:
-            program = torch.export.export(self.forward, tuple(self.tensors), strict=False)
-            return program.run_decompositions(table)
+            with _torch_quiet():
+                program = torch.export.export(self.forward, tuple(self.tensors), strict=False)
+                return program.run_decompositions(table)
         except InputError:
             raise
         except Exception as error:
@@ -362,6 +365,18 @@ def _remove_identities(graph):
         if node.target in _IDENTITIES or (node.target in _RESHAPES and old.shape == new.shape
                                           and old.dtype == new.dtype):
             node.replace_all_uses_with(source)
+
+
+@contextlib.contextmanager
+def _torch_quiet():
+    """Keeps the trace from being logged and printed: where it fails, the exception says why."""
+    was = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(was)
 
 
 @contextlib.contextmanager

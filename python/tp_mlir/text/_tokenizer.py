@@ -79,7 +79,9 @@ class Tokenizer:
     """
 
     def __init__(self, folder, generation_config=None):
-        folder = pathlib.Path(_checkpoint.open_model(folder, TextError))
+        # An adapter's folder may have the whole model's tokenizer, and more often has none.
+        is_alone = (pathlib.Path(folder) / "tokenizer.json").is_file()
+        folder = pathlib.Path(_checkpoint.open_model(folder, TextError, is_whole=not is_alone))
         config = _files.read(folder / "config.json")
         built = Built(folder, config)
         self._tokenizer, self._decoder = built.backend, built.decoder
