@@ -21,30 +21,35 @@ using namespace mlir;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
-LogicalResult tp::checkModelPath(MLIRContext *context, StringRef given) {
+std::string tp::describeMistakenModel(StringRef given) {
   if (given == "-" || isCheckpoint(given))
-    return success();
-  auto error = [&] {
-    return emitError(UnknownLoc::get(context)) << "'" << given << "' ";
-  };
+    return "";
   if (!fs::exists(given)) {
-    if (tprt::looksLikeHubName(given) && path::extension(given) != ".mlir" &&
-        !fs::is_directory(path::parent_path(given)))
-      return error() << StringRef(tprt::kHubAdvice);
-    return success();
+    bool isHubName = tprt::looksLikeHubName(given) &&
+                     path::extension(given) != ".mlir" &&
+                     !fs::is_directory(path::parent_path(given));
+    return isHubName ? std::string(tprt::kHubAdvice) : "";
   }
   StringRef parent = path::parent_path(given),
             extension = path::extension(given);
   if (extension == ".tpa")
-    return error() << "is compiled already: tp-run runs it, tp-inspect says "
-                      "what is in it";
+    return "is compiled already: tp-run runs it, tp-inspect says what is in it";
   if (extension == ".json" || extension == ".safetensors")
-    return error() << "is a file of a checkpoint: expected its directory, '"
-                   << (parent.empty() ? "." : parent) << "'";
+    return "is a file of a checkpoint: expected its directory, '" +
+           (parent.empty() ? "." : parent).str() + "'";
   auto head = llvm::MemoryBuffer::getFileSlice(given, tprt::kTellingBytes,
                                                /*Offset=*/0);
   if (head)
     if (auto is = tprt::describeForeign((*head)->getBuffer()); !is.empty())
-      return error() << StringRef(is);
-  return success();
+      return std::string(is);
+  if (extension == ".gguf")
+    return "is no GGUF file: expected one, which begins with \"GGUF\"";
+  return "";
+}
+
+LogicalResult tp::checkModelPath(MLIRContext *context, StringRef given) {
+  std::string mistake = describeMistakenModel(given);
+  if (mistake.empty())
+    return success();
+  return emitError(UnknownLoc::get(context)) << "'" << given << "' " << mistake;
 }

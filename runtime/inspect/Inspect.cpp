@@ -11,6 +11,7 @@
 
 #include "../format/Json.h"
 #include "../support/Memory.h"
+#include "../support/UnknownOption.h"
 #include "../tensors/ParameterPlan.h"
 #include "tprt/version.h"
 
@@ -91,9 +92,8 @@ int tprt::inspect(int argc, char **argv) {
   CLI::App app{"Says what is in a program that tp-compile made.", "tp-inspect"};
   app.add_option("artifact", path, "the program (.tpa)")->required();
   app.add_flag("--json", asJson, "everything, as one object");
-  app.failure_message([](const CLI::App *, const CLI::Error &error) {
-    return std::string("tp-inspect: error: ") + error.what() +
-           "\nRun with --help for more information.\n";
+  app.failure_message([](const CLI::App *app, const CLI::Error &error) {
+    return describeMistake(*app, error, "tp-inspect");
   });
   app.set_version_flag("--version", versionText("tp-inspect"));
   // A pipe that nobody reads is an error of the write.

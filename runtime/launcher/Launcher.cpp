@@ -12,6 +12,7 @@
 #include "Launcher.h"
 
 #include "../session/Session.h"
+#include "../support/UnknownOption.h"
 #include "../tensors/CheckpointFiles.h"
 #include "../training/Trainer.h"
 #include "Generate.h"
@@ -623,9 +624,8 @@ void refuseMistakes(CLI::App &app) {
     if (option->get_type_name().starts_with("UINT"))
       option->check(kWhole<uint64_t>);
   }
-  app.failure_message([](const CLI::App *, const CLI::Error &error) {
-    return std::string("tp-run: error: ") + error.what() +
-           "\nRun with --help for more information.\n";
+  app.failure_message([](const CLI::App *app, const CLI::Error &error) {
+    return describeMistake(*app, error, "tp-run");
   });
 }
 

@@ -318,7 +318,7 @@ TEST(Training, RefusedRuns) {
       "--weights 'out'";
   f.refuse(go, 1, longer);
   f.refuse("--train none.npy --check --resume out --steps 2", 1, longer);
-  // Of a run that was begun before its rows were told nothing is known.
+  // A checkpoint of an earlier version does not tell the length of its rows.
   change("seq", nullptr);
   EXPECT_EQ(f.run("--train none.npy --check --resume out --steps 2").code, 0);
   change("optimizer", "sgd");

@@ -20,6 +20,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace tp::fuzz;
@@ -150,6 +151,11 @@ static int printReduced(MLIRContext *context, const Generator &generator,
   };
   OwningOpRef<ModuleOp> module = generator.make(context, options.first);
   Trial original = run(*module);
+  if (original.outcome == Outcome::Equal) {
+    llvm::errs() << "tp-fuzz: seed " << options.first
+                 << " does not fail: nothing is reduced\n";
+    return 1;
+  }
   auto reduced = reduceProgram(*module, [&](ModuleOp smaller) {
     return run(smaller).outcome == original.outcome;
   });
@@ -208,8 +214,9 @@ int main(int argc, char **argv) {
       "require-rows", cl::cat(category),
       cl::desc("Fail if a row of the reshard table is never used"));
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv,
-                              "Random programs, meshes and annotations\n");
+  if (!tp::parseCommandLine(argc, argv,
+                            "Random programs, meshes and annotations\n"))
+    return 2;
   const Generator *generator = findGenerator(generatorName);
   if (!generator) {
     llvm::errs() << "expected --generator transformers, causal, bodies, uneven "
@@ -220,6 +227,11 @@ int main(int argc, char **argv) {
   }
   if (programs == 0) {
     llvm::errs() << "expected --programs to be at least one, got 0\n";
+    return 2;
+  }
+  if (!(timeout > 0)) {
+    llvm::errs() << "expected --timeout to be seconds above 0, got "
+                 << llvm::formatv("{0}", timeout.getValue()) << "\n";
     return 2;
   }
   std::vector<std::string> words(stages.begin(), stages.end());

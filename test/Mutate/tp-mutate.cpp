@@ -22,6 +22,7 @@
 #include "tp/Support/Tool.h"
 #include "tp/Verify/Passes.h"
 #include "tp/Verify/Verify.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include <map>
@@ -318,7 +319,8 @@ int main(int argc, char **argv) {
   tp::Tool tool(argc, argv, "tp-mutate");
   Options options;
   cl::HideUnrelatedOptions(options.category);
-  cl::ParseCommandLineOptions(argc, argv, "Mutants of per-rank programs\n");
+  if (!tp::parseCommandLine(argc, argv, "Mutants of per-rank programs\n"))
+    return 2;
 
   DialectRegistry registry;
   tp::registerAllDialects(registry);
@@ -333,10 +335,19 @@ int main(int argc, char **argv) {
       return mutation.kind != options.only;
     });
   if (mutations.empty()) {
-    llvm::errs() << "tp-mutate: expected a kind of mutation, got '"
-                 << options.only << "'\n";
+    auto kinds = llvm::map_range(
+        getMutations(), [](const auto &mutation) { return mutation.kind; });
+    llvm::errs() << "tp-mutate: for the --kind option: expected one of "
+                 << llvm::join(kinds, ", ") << ", got '" << options.only
+                 << "'\n";
     return 2;
   }
+  for (const cl::opt<unsigned> *count : {&options.wanted, &options.perProgram})
+    if (*count == 0) {
+      llvm::errs() << "tp-mutate: for the --" << count->ArgStr
+                   << " option: expected at least one, got 0\n";
+      return 2;
+    }
   Run run(options, std::move(mutations));
   if (!run.judgeAll(context))
     return 2;

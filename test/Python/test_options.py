@@ -9,10 +9,12 @@ import functools
 import inspect
 import pathlib
 import re
+import subprocess
 
 import pytest
 
-from tp_mlir import _command_line, _engine_options, _generator, _signals, _train_options, chat
+from tp_mlir import (_command_line, _engine_options, _generator, _signals, _tools, _train_options,
+                     chat, llm)
 from tp_mlir import plan as _plan
 from tp_mlir import quantize
 from tp_mlir._errors import from_exit
@@ -118,6 +120,17 @@ def test_options_known_elsewhere(capsys):
         "unknown option --max-model-len; did you mean --context 99?")
     assert told(_train_options.parser, "m", "t", "-o", "o", "--learning-rate", "1e-3") == (
         "unknown option --learning-rate; did you mean --lr 1e-3?")
+    # The compiler's programs say the same.
+    for option, here in _command_line._ELSEWHERE.items():
+        own = here.split()[0]
+        for tool in ("tp-compile", "tp-verify", "tp-import"):
+            listed = subprocess.run([_tools.find(tool), "--help"], capture_output=True, text=True).stdout
+            said = subprocess.run([_tools.find(tool), "m", option, "7"], capture_output=True, text=True)
+            meant = here.format(7).strip()
+            assert (f"did you mean {meant}?" in said.stderr) == (
+                f"  {own} " in listed or f"  {own}=" in listed), (tool, option)
+            assert said.stderr.startswith(f"{tool}: unknown option {option}; ")
+            assert said.stderr.count("\n") == 1 and said.returncode == 2
     # Not where there is no such option.
     assert told(quantize._parser, "m", "--format", "int8", "-o", "o", "--tp", "2") == (
         "unknown option --tp")
@@ -155,3 +168,30 @@ def test_interrupts(capsys):
         130, "tp-x: interrupted while sizing; nothing was left behind\n")
     assert interrupted("training", lambda: "a is there", 15) == (
         143, "tp-x: ended by SIGTERM while training; a is there\n")
+
+
+def test_mistaken_models(capfd, tmp_path):
+    """An adapter alone, and a file that is called .gguf, are told as what they are by all programs,
+    before anything that they lack."""
+    adapter, false, words = tmp_path / "adapter", tmp_path / "false.gguf", tmp_path / "words"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    false.write_text("{}")
+    words.write_text("words")
+    out = str(tmp_path / "out")
+    mains = {"tp-chat": lambda *given: chat.main(None, given), "tp-plan": lambda *given: _plan.main(given),
+             "tp-serve": lambda *given: _serve.main(None, given),
+             "tp-train": lambda *given: _train.main([*given, str(words), "-o", out]),
+             "tp-quantize": lambda *given: quantize.main([*given, "--format", "int8", "-o", out])}
+    for tool in ("tp-compile", "tp-verify", "tp-import"):
+        mains[tool] = lambda given, tool=tool: subprocess.run(
+            [_tools.find(tool), given, *(["-o", out] if tool == "tp-compile" else [])]).returncode
+    mains["LLM"] = lambda given: pytest.raises(ValueError, llm.LLM, given).value
+    for path, said in ((adapter, 'unsupported adapter of peft_type "LORA": expected a whole model; '
+                                 "merge the adapter into its base model"),
+                       (false, 'is no GGUF file: expected one, which begins with "GGUF"')):
+        for name, main in mains.items():
+            code = main(str(path))
+            text = str(code) if name == "LLM" else capfd.readouterr().err
+            assert said in text, (name, text)
+            assert name == "LLM" or code == 1

@@ -316,8 +316,7 @@ int main(int argc, char **argv) {
   tp::registerAllTargets();
   CommandLine line;
   cl::HideUnrelatedOptions(line.category);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv, "Compiles a transformer for N ranks\n", &llvm::errs()))
+  if (!tp::parseCommandLine(argc, argv, "Compiles a transformer for N ranks\n"))
     return commandLineError;
   tp::CompileOptions options;
   if (int code = line.read(options))

@@ -68,11 +68,10 @@ int main(int argc, char **argv) {
                        cl::cat(category));
   tp::ImportFlags flags(category);
   cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(
+  if (!tp::parseCommandLine(
           argc, argv,
           "Turns a Hugging Face checkpoint directory, or a GGUF file, into "
-          "model IR\n",
-          &llvm::errs()))
+          "model IR\n"))
     return commandLineError;
   std::optional<tp::ImportOptions> options = flags.get("tp-import");
   if (!options)

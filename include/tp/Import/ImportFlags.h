@@ -57,6 +57,10 @@ private:
   std::vector<int64_t> getSeqs(Reject reject) const;
 };
 
+/// Says what `path` is, to follow its name, if it is not a model, but something
+/// that is often given for one; empty if it is none of these.
+std::string describeMistakenModel(llvm::StringRef path);
+
 /// An error if `path` is not a model, but something that is often given for
 /// one: a file of a checkpoint, a name on a hub, an artifact.
 mlir::LogicalResult checkModelPath(mlir::MLIRContext *context,

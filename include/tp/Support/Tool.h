@@ -12,6 +12,7 @@
 #define TP_SUPPORT_TOOL_H
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/InitLLVM.h"
 
 namespace tp {
@@ -43,6 +44,12 @@ private:
   IgnoredSignals ignored; ///< before LLVM's handlers
   llvm::InitLLVM init;
 };
+
+/// Parses the command line. Returns false after an error, which standard error
+/// has. Of an option that there is not, one line names the option that is
+/// meant: one that other programs call so, or the one of the nearest name.
+bool parseCommandLine(int argc, const char *const *argv,
+                      llvm::StringRef overview);
 
 } // namespace tp
 

@@ -1,0 +1,68 @@
+//===- UnknownOption.h - The option that was meant --------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the runtime's programs say of a command line that is wrong: the words of
+// the compiler's (lib/Support/UnknownOption.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SUPPORT_UNKNOWNOPTION_H
+#define TPRT_SUPPORT_UNKNOWNOPTION_H
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace tprt {
+
+/// How many letters are to be put in, left out or changed.
+inline size_t editDistance(const std::string &from, const std::string &to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t(0));
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < to.size(); ++j)
+      diagonal = std::exchange(
+          row[j + 1], std::min({row[j + 1] + 1, row[j] + 1,
+                                diagonal + (from[i] == to[j] ? 0 : 1)}));
+  }
+  return row.back();
+}
+
+/// "unknown option --weight; did you mean --weights?"
+inline std::string describeUnknownOption(const CLI::App &app,
+                                         const std::string &word) {
+  std::string name = word.substr(0, word.find('=')), nearest;
+  size_t least = std::max<size_t>(1, (name.size() - 2) / 3) + 1;
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &known : option->get_lnames())
+      if (size_t distance = editDistance(name, "--" + known);
+          distance < least) {
+        least = distance;
+        nearest = "; did you mean --" + known + "?";
+      }
+  return "unknown option " + name + nearest;
+}
+
+/// What is wrong with the command line of `program`, as one text.
+inline std::string describeMistake(const CLI::App &app, const CLI::Error &error,
+                                   const std::string &program) {
+  std::string what = error.what();
+  if (dynamic_cast<const CLI::ExtrasError *>(&error))
+    for (const std::string &word : app.remaining())
+      if (word.starts_with("--")) {
+        what = describeUnknownOption(app, word);
+        break;
+      }
+  return program + ": error: " + what +
+         "\nRun with --help for more information.\n";
+}
+
+} // namespace tprt
+
+#endif // TPRT_SUPPORT_UNKNOWNOPTION_H
