@@ -186,8 +186,7 @@ LogicalResult Deriver::chooseContext(const TokenDims &dims,
   for (auto [parameter, dim] : writer.getTableParts())
     readWholeTable(parameter, dim);
   options.context = request.context.value_or(
-      limit ? std::min(limit, GenerateOptions::defaultContext)
-            : GenerateOptions::defaultContext);
+      limit ? std::min(limit, request.defaultContext) : request.defaultContext);
   if (!limit || (options.context >= 1 && options.context <= limit))
     return checkRange(source, "context", options.context, maxElements,
                       "at most");
@@ -202,7 +201,7 @@ LogicalResult Deriver::chooseContext(const TokenDims &dims,
 LogicalResult Deriver::chooseSizes(const TokenDims &dims) {
   options.rows = request.rows.value_or(options.rows);
   options.chunk =
-      request.chunk.value_or(std::min(options.chunk, options.context));
+      request.chunk.value_or(std::min(request.defaultChunk, options.context));
   if (failed(checkRange(source, "rows", options.rows, maxRows, "at most")) ||
       failed(checkRange(source, "chunk", options.chunk, maxChunk, "at most")))
     return failure();
@@ -304,7 +303,7 @@ struct DeriveStepsPass : public tp::impl::DeriveStepsBase<DeriveStepsPass> {
           << "steps of generation cannot be derived: expected a function @main";
       return signalPassFailure();
     }
-    GenerateRequest request;
+    GenerateRequest request = defaults;
     auto set = [](std::optional<int64_t> &into, int64_t value) {
       if (value != 0)
         into = value;
@@ -323,6 +322,8 @@ struct DeriveStepsPass : public tp::impl::DeriveStepsBase<DeriveStepsPass> {
     if (failed(deriveSteps(source, request)))
       signalPassFailure();
   }
+
+  GenerateRequest defaults; ///< where the options say nothing
 };
 } // namespace
 
@@ -335,5 +336,8 @@ std::unique_ptr<Pass> tp::createDeriveSteps(const GenerateRequest &request) {
   options.cells = request.cells.value_or(0);
   if (request.cacheType)
     options.kvDtype = getName(*request.cacheType).str();
-  return tp::createDeriveSteps(options);
+  auto pass = std::make_unique<DeriveStepsPass>(options);
+  pass->defaults.defaultContext = request.defaultContext;
+  pass->defaults.defaultChunk = request.defaultChunk;
+  return pass;
 }

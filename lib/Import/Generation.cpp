@@ -86,7 +86,7 @@ FailureOr<GenerateRequest> chooseGeneration(Location loc,
   GenerateRequest chosen = request;
   auto [most, limit] = getGeneratedLimit(config);
   int64_t context = request.context.value_or(
-      std::min({GenerateOptions::defaultContext, most, config.maxPositions}));
+      std::min({request.defaultContext, most, config.maxPositions}));
   if (context < 1 || context > most) {
     InFlightDiagnostic diag = emitError(loc)
                               << "expected --context to be from 1 to " << limit

@@ -167,8 +167,9 @@ std::vector<int64_t> ImportFlags::getSeqs(Reject reject) const {
 }
 
 bool ImportFlags::fit(StringRef program, StringRef input) const {
-  // Of what is not there, whoever reads it says so.
-  if (isCheckpoint(input) || (input != "-" && !llvm::sys::fs::exists(input)))
+  // Whoever reads what is not there, or no program, says so.
+  if (isCheckpoint(input) || !describeMistakenModel(input).empty() ||
+      (input != "-" && !llvm::sys::fs::exists(input)))
     return true;
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
@@ -239,15 +240,16 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
                                       : std::nullopt;
   };
   if (generate)
-    options.generate = {given(context),
-                        given(rows),
-                        given(chunk),
-                        given(cells),
-                        given(page),
-                        readCacheType(),
-                        generationConfig.getNumOccurrences()
-                            ? std::optional(generationConfig.getValue())
-                            : std::nullopt};
+    options.generate = GenerateRequest{
+        .context = given(context),
+        .rows = given(rows),
+        .chunk = given(chunk),
+        .cells = given(cells),
+        .page = given(page),
+        .cacheType = readCacheType(),
+        .config = generationConfig.getNumOccurrences()
+                      ? std::optional(generationConfig.getValue())
+                      : std::nullopt};
   if (logits != "all" && logits != "last")
     reject("logits", "expected all or last, got '" + logits + "'");
   options.lastLogits = logits == "last";

@@ -145,6 +145,10 @@ LogicalResult quantizeWhileRead(MLIRContext *context, ModelConfig &config,
       chosen.push_back({entry.first().str(), entry.second});
   llvm::sort(chosen,
              [](const auto &a, const auto &b) { return a.first < b.first; });
+  if (chosen.empty() && checkpoint.hasWeights() && config.layout.isEncoder)
+    return emitError(loc) << option << ": model_type "
+                          << quoted(config.modelType)
+                          << " is an encoder, and encoders are not quantised";
   if (chosen.empty() && checkpoint.hasWeights())
     return emitError(loc) << option << ": no weights [outputs, inputs] of "
                           << "layers in " << checkpoint.getDirectory();

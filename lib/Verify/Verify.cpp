@@ -231,10 +231,42 @@ static LogicalResult expectPartitioned(ModuleOp perRank) {
       "nothing of partition");
 }
 
+/// The type that an argument has before partition.
+static Type getWholeType(func::FuncOp function, unsigned index) {
+  if (auto whole = function.getArgAttrOfType<TypeAttr>(
+          index, TPDialect::getGlobalTypeAttrName()))
+    return whole.getValue();
+  return function.getArgument(index).getType();
+}
+
+/// Programs of other shapes are no two forms of one program.
+static LogicalResult expectSameArguments(ModuleOp module, ModuleOp perRank) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    auto other = perRank.lookupSymbol<func::FuncOp>(function.getSymName());
+    if (!other || other.getNumArguments() != function.getNumArguments())
+      continue;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      Type expected = getWholeType(function, i), got = getWholeType(other, i);
+      if (got == expected)
+        continue;
+      InFlightDiagnostic diag = other.emitError()
+                                << "argument " << i << " of the program after "
+                                << "--against is " << got << ": expected "
+                                << expected << ", of which the model is";
+      diag.attachNote(function.getLoc())
+          << "shapes and types of the model are options: --batch, --seq, "
+             "--dtype";
+      return diag;
+    }
+  }
+  return success();
+}
+
 FailureOr<VerifyReport> verifyAgainst(ModuleOp module, ModuleOp perRank,
                                       Check check,
                                       const VerifyOptions &options) {
-  if (failed(expectGlobal(module)) || failed(expectPartitioned(perRank)))
+  if (failed(expectGlobal(module)) || failed(expectPartitioned(perRank)) ||
+      failed(expectSameArguments(module, perRank)))
     return failure();
   FailureOr<References> references =
       runReferences(module, /*assignIds=*/true, options);

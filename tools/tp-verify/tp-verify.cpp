@@ -32,6 +32,9 @@ static constexpr int userError = 1;
 static constexpr int commandLineError = 2;
 static constexpr int differs = 3;
 
+/// Steps of generation, where the options leave their size open.
+static constexpr int64_t shortContext = 64, fewRows = 2, smallChunk = 8;
+
 static int complain(const llvm::Twine &message) {
   llvm::errs() << "tp-verify: " << message << "\n";
   return commandLineError;
@@ -190,6 +193,27 @@ int CommandLine::check() const {
   return 0;
 }
 
+/// Steps of generation that nothing is said of are few and short: each is run
+/// on one device and on all ranks, value by value. Says so.
+static void boundSteps(tp::GenerateRequest &request) {
+  std::string chosen;
+  auto note = [&](const char *option, const std::optional<int64_t> &given,
+                  int64_t number) {
+    if (!given)
+      chosen += llvm::formatv("{0}--{1} {2}", chosen.empty() ? "" : " ", option,
+                              number);
+  };
+  note("context", request.context, shortContext);
+  note("rows", request.rows, fewRows);
+  note("chunk", request.chunk, smallChunk);
+  request.defaultContext = shortContext;
+  request.defaultChunk = smallChunk;
+  request.rows = request.rows.value_or(fewRows);
+  if (!chosen.empty())
+    llvm::errs() << "tp-verify: steps of generation are verified with "
+                 << chosen << ", or less where the model has less\n";
+}
+
 /// The exit code, where there is no report.
 static std::variant<tp::VerifyReport, int>
 verify(const CommandLine &line, mlir::ModuleOp module,
@@ -273,10 +297,9 @@ int main(int argc, char **argv) {
   tp::Tool tool(argc, argv, "tp-verify");
   CommandLine line;
   cl::HideUnrelatedOptions(line.category);
-  if (!cl::ParseCommandLineOptions(
+  if (!tp::parseCommandLine(
           argc, argv,
-          "Compares a partitioned model with its one-device program\n",
-          &llvm::errs()))
+          "Compares a partitioned model with its one-device program\n"))
     return commandLineError;
   std::optional<tp::ImportOptions> importOptions = line.flags.get("tp-verify");
   if (!importOptions)
@@ -285,6 +308,8 @@ int main(int argc, char **argv) {
     return code;
   if (!line.flags.fit("tp-verify", line.input))
     return commandLineError;
+  if (importOptions->generate)
+    boundSteps(*importOptions->generate);
 
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);

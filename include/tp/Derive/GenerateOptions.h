@@ -29,11 +29,11 @@ std::optional<CacheType> parseCacheType(llvm::StringRef name);
 /// The sizes of all steps and of the cache that they share.
 struct GenerateOptions {
   static constexpr int64_t defaultPage = 32, maxPage = 4096;
-  static constexpr int64_t defaultContext = 4096;
+  static constexpr int64_t defaultContext = 4096, defaultChunk = 512;
   int64_t page = defaultPage; ///< Cells of a page.
   int64_t context = 0;        ///< positions of a row, at most
-  int64_t rows = 16;   ///< that a step serves, if it has a token for each
-  int64_t chunk = 512; ///< tokens of the largest step
+  int64_t rows = 16; ///< that a step serves, if it has a token for each
+  int64_t chunk = defaultChunk; ///< tokens of the largest step
   /// The type of keys and values; nothing: that in which attention has them.
   std::optional<CacheType> cacheType;
   int64_t window = 0; ///< of positions that a token sees; 0: all
@@ -59,6 +59,10 @@ struct GenerateOptions {
 /// program.
 struct GenerateRequest {
   std::optional<int64_t> context, rows, chunk, cells, page;
+  /// The context and the chunk where they are absent; less where the program
+  /// has fewer positions.
+  int64_t defaultContext = GenerateOptions::defaultContext,
+          defaultChunk = GenerateOptions::defaultChunk;
   std::optional<CacheType> cacheType;
   /// Instead of the directory's generation_config.json: "none", or a file.
   std::optional<std::string> config;
