@@ -373,7 +373,7 @@ def test_refusals(model, tmp_path, capfd):
             ((model, short, "-o", "x", "--lr", "fast"), 2,
              "tp-train: for --lr: expected a number above 0, got 'fast'; tp-train --help lists the "
              "options\n"),
-            ((model, short), 2, "tp-train: missing -o/--output; "),
+            ((model, short), 2, "tp-train: missing -o/--output; tp-train --help lists the options\n"),
             ((model, short, "--resume", "out"), 2, "tp-train: for --resume: expected no value, got "
              "'out'; -o out says where the run is; "),
             ((model, short, "-o", "x", "--untie", "out"), 2,

@@ -89,6 +89,13 @@ def _traffic(candidate, workload, profile):
     return sent
 
 
+def _whole(value):
+    """Bytes as they are told: whole ones."""
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    return round(value)
+
+
 def describe(candidate, workload, profile, limit=None):
     """The row of a candidate.
 
@@ -103,14 +110,14 @@ def describe(candidate, workload, profile, limit=None):
     if ranks > profile.ranks_per_node and len(profile.links) < 2:
         return {**row, "refusal": f"{ranks} ranks do not lie on one node, which has "
                 f"{profile.ranks_per_node}, and {profile.name} has no link between nodes"}
-    memory = _memory.by_kind(candidate, workload, profile, ranks)
+    memory = _whole(_memory.by_kind(candidate, workload, profile, ranks))
     row["memory"] = memory
     row["total_bytes"] = sum(memory.values())
-    row["device_bytes"] = profile.memory.value * profile.part(ranks)
+    row["device_bytes"] = _whole(profile.memory.value * profile.part(ranks))
     row["fits"] = row["total_bytes"] <= row["device_bytes"]
     row["excess"] = candidate.data["parameters"]["excess"]
     row["collectives"] = _collectives(candidate, workload, profile)
-    row["traffic"] = _traffic(candidate, workload, profile)
+    row["traffic"] = _whole(_traffic(candidate, workload, profile))
     if workload.kind == "serve":
         _serving(row, candidate, workload, limit)
     else:

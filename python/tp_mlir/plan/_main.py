@@ -19,6 +19,7 @@ from ._options import wrong
 _AS_TEXT = dict(zip(_options.FORMATS, (_table.as_text, _table.as_json, _table.as_csv,
                                        _page.as_html), strict=True))
 _UNITS = {"serve": "a token", "train": "a step", "run": "a run"}
+_DEGREES = (1, 2, 4, 8)
 # Exit code where no candidate fits and meets the latency.
 _NONE = 3
 
@@ -188,15 +189,16 @@ def _check_sized(rows):
         _table.refusals(rows)))
 
 
-def plan(model, workload, profile, degrees, plans, latency=None, config=None, check=False,
-         rate=None, users=None):
+def plan(model, workload, profile="h100", degrees=None, plans=("megatron",), latency=None,
+         config=None, check=False, rate=None, users=None):
     """Sizes a model: the report that every format has the content of.
 
     Args:
         model: a checkpoint's folder, of which config.json is enough, or a .mlir file.
         workload: a Workload.
         profile: a Profile, or what `--gpu` takes: the name of one, or a file.
-        degrees, plans: lists; every plan is sized at every degree.
+        degrees, plans: lists; every plan is sized at every degree. Degrees of None are 1, 2, 4
+            and 8, or, of a program with a mesh of its own, that of the mesh.
         latency: seconds that a token, a step or a run may take; none: any.
         config: config.json's content.
         check: also run what this machine's cores can run.
@@ -208,6 +210,9 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
     """
     if isinstance(profile, (str, os.PathLike)):
         profile = _profile.read(os.fspath(profile))
+    if degrees is None and (own := _work.mesh_of(model)):
+        workload, degrees = dataclasses.replace(workload, own_mesh=own), [_work.ranks_of(own)]
+    degrees = _DEGREES if degrees is None else degrees
     compiled = _compiled(model, workload, profile, degrees, plans, rate, latency, users)
     sized = any(candidate.refusal is None for candidate, _ in compiled)
     limits = _limits(model) if sized else None

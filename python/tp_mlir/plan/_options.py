@@ -29,8 +29,9 @@ def parser():
                       help="checkpoint folder, of which config.json is enough, GGUF file, or program")
     made.add_argument("--gpu", metavar="NAME|FILE.json", default="h100", help="device: " +
                       ", ".join(_profile.known()) + " or a profile of your own (default: h100)")
-    made.add_argument("--degrees", metavar="1,2,...", default="1,2,4,8",
-                      help="tensor-parallel degrees (default: %(default)s)")
+    made.add_argument("--degrees", metavar="1,2,...",
+                      help="tensor-parallel degrees (default: 1,2,4,8; of a .mlir file with a mesh "
+                           "of its own that mesh)")
     made.add_argument("--plans", metavar="P,...", default="megatron",
                       help=", ".join(_PLANS) + ", FILE.json (default: megatron)")
     made.add_argument("--ranks-per-node", metavar="N", type=integer(1),
@@ -97,7 +98,9 @@ def wrong(option, text):
 
 
 def degrees(text):
-    """The numbers of --degrees, rising."""
+    """The numbers of --degrees, rising; None where it is not given."""
+    if text is None:
+        return None
     # More ranks than have nine digits are no mesh of tp-compile's.
     if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", text):
         raise wrong("--degrees", "expected positive integers with commas between them, such as "

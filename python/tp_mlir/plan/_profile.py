@@ -114,6 +114,21 @@ def with_price(profile, price):
     return replace(profile, price=Figure(price, "--price"))
 
 
+@dataclass(frozen=True)
+class _Bounds:
+    """What no device is outside of: a figure that is belongs to another unit."""
+    least: float
+    most: float
+    words: str
+
+
+_ANY = _Bounds(0, float("inf"), "a number")
+_BYTES = _Bounds(1e6, 1e15, "bytes, from 1e6 to 1e15")
+_BYTES_A_SECOND = _Bounds(1e6, 1e15, "bytes a second, from 1e6 to 1e15")
+_OPERATIONS = _Bounds(1e6, 1e18, "operations a second, from 1e6 to 1e18")
+_SECONDS = _Bounds(0, 1, "seconds, at most 1")
+
+
 class _Reader:
     """Checks as it reads; an error has the path of what is wrong."""
 
@@ -152,20 +167,22 @@ class _Reader:
             self.fail(where, "true or false", value)
         return value
 
-    def figure(self, where, value, least=0.0):
+    def figure(self, where, value, bounds=_ANY):
         if not isinstance(value, dict):
             self.fail(where, 'an object {"value": NUMBER, "source": TEXT}', value)
         self.keys(where, value, ("value", "source"))
-        return Figure(self.number(f"{where}.value", value["value"], least),
-                      self.text(f"{where}.source", value["source"]))
+        number = self.number(f"{where}.value", value["value"])
+        if not bounds.least <= number <= bounds.most:
+            self.fail(f"{where}.value", bounds.words, number)
+        return Figure(number, self.text(f"{where}.source", value["source"]))
 
     def link(self, where, value):
         self.keys(where, value, ("name", "alpha", "beta", "efficiency"), ("start",))
         return Link(self.text(f"{where}.name", value["name"]),
-                    self.figure(f"{where}.alpha", value["alpha"]),
-                    self.figure(f"{where}.beta", value["beta"]),
+                    self.figure(f"{where}.alpha", value["alpha"], _SECONDS),
+                    self.figure(f"{where}.beta", value["beta"], _BYTES_A_SECOND),
                     self.number(f"{where}.efficiency", value["efficiency"], most=1),
-                    self.figure(f"{where}.start", value["start"]) if "start" in value else None)
+                    self.figure(f"{where}.start", value["start"], _SECONDS) if "start" in value else None)
 
     def rows(self, value):
         """Checks the share of `matrix` that products of so many rows reach."""
@@ -200,14 +217,15 @@ class _Reader:
             data=data, beside=self.figure("beside", data["beside"]) if "beside" in data else None,
             name=self.text("name", data["name"]), target=self.text("target", data["target"]),
             measured=self.truth("measured", data["measured"]),
-            memory=self.figure("memory", data["memory"]),
+            memory=self.figure("memory", data["memory"], _BYTES),
             reserved={kind: self.figure(f"reserved.{kind}", value)
                       for kind, value in reserved.items()},
             shared=self.truth("shared", data.get("shared", False)), ranks_per_node=ranks,
-            matrix={kind: self.figure(f"matrix.{kind}", value) for kind, value in matrix.items()},
-            vector=self.figure("vector", data["vector"]),
-            bandwidth=self.figure("bandwidth", data["bandwidth"]),
-            kernel_seconds=self.figure("kernel_seconds", data["kernel_seconds"]),
+            matrix={kind: self.figure(f"matrix.{kind}", value, _OPERATIONS)
+                    for kind, value in matrix.items()},
+            vector=self.figure("vector", data["vector"], _OPERATIONS),
+            bandwidth=self.figure("bandwidth", data["bandwidth"], _BYTES_A_SECOND),
+            kernel_seconds=self.figure("kernel_seconds", data["kernel_seconds"], _SECONDS),
             efficiency={kind: self.number(f"efficiency.{kind}", value, most=1)
                         for kind, value in efficiency.items()},
             links=tuple(self.link(f"links[{i}]", value) for i, value in enumerate(links)),

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import math
 import os
+import pathlib
 import re
 import tempfile
 
@@ -46,6 +47,7 @@ class Workload:
     untie: bool = False
     ignore: str = None
     quantize: str = None    # format that weights are quantised to while they are read
+    own_mesh: str = None    # the program's own, the only one that it can be cut over
 
     def __post_init__(self):
         if self.kind not in ("serve", "train", "run"):
@@ -55,6 +57,8 @@ class Workload:
                              f"{self.optimizer!r} of kind {self.kind!r}")
 
     def mesh(self, degree):
+        if self.own_mesh:
+            return self.own_mesh
         return f"dp={self.data},tp={degree}" if self.data > 1 else f"tp={degree}"
 
     def options(self):
@@ -81,6 +85,21 @@ class Workload:
         return min(chunk, max(self.context, least)) if self.context else chunk
 
 
+def ranks_of(mesh):
+    """How many ranks a mesh such as dp=2,tp=4 has."""
+    return math.prod(int(axis.split("=")[1]) for axis in mesh.split(","))
+
+
+def mesh_of(model):
+    """The mesh that a .mlir file declares, as --mesh has it; None of others."""
+    path = pathlib.Path(model)
+    if path.suffix != ".mlir" or not path.is_file():
+        return None
+    found = re.findall(r'tp\.mesh\s+@\S+\s+<\[([^\]]*)\]>', path.read_text("utf-8", "replace"))
+    axes = re.findall(r'"([^"]+)"\s*=\s*(\d+)', found[0]) if len(found) == 1 else ()
+    return ",".join(f"{name}={size}" for name, size in axes) or None
+
+
 @dataclasses.dataclass(frozen=True)
 class Candidate:
     """One way to cut the model, and what the compiler says of it."""
@@ -92,7 +111,7 @@ class Candidate:
 
     @property
     def ranks(self):
-        return math.prod(int(axis.split("=")[1]) for axis in self.mesh.split(","))
+        return ranks_of(self.mesh)
 
     def function(self, name):
         for function in self.data["functions"]:

@@ -31,6 +31,8 @@ _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack", "
 #: Elements that are read at once, about.
 _PIECE = 8 << 20
 _LAYER = re.compile(r"(^|\.)(layers|h|blocks?)\.\d+\.")
+#: Layers of encoders.
+_ENCODER = re.compile(r"(^|\.)layer\.\d+\.")
 _ROUTER = re.compile(r"(^|\.)(gate|router|shared_expert_gate|wg)(\.weight)$|\.router\.")
 _TABLE = re.compile(r"(emb|wte|wpe|relative_attention_bias|rotary)")
 #: Models whose matrices are [inputs, outputs].
@@ -112,6 +114,10 @@ class _Plan:
             raise ValueError(f"--ignore {sorted(self.unused)[0]}: no matrix of a layer in "
                              f"{args.model} is called so")
         self._check_unfit()
+        if not self.chosen and any(_ENCODER.search(name) for reader in self.readers.values()
+                                   for name in reader.tensors):
+            raise ValueError(f"{args.model}: model_type \"{self.config.get('model_type')}\" is an "
+                             "encoder, and encoders are not quantised")
         if not self.chosen:
             raise ValueError(f"{args.model}: no weights [outputs, inputs] of layers that "
                              f"{args.format} could stand for")
