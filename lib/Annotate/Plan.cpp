@@ -176,7 +176,10 @@ Error Parser::parseCut(const json::Object &object, PlanRule &rule) {
     auto index = dim->getAsInteger();
     if (!index || *index < 0 || *index > 64)
       return error(rule.path + ".dim",
-                   "expected the number of a dimension, from 0 to 64");
+                   llvm::formatv("expected the number of a dimension, counted "
+                                 "from 0, got {0}",
+                                 *dim)
+                       .str());
     rule.dim = *index;
     auto parsed = parseDim(*axes, rule.path + ".axes");
     if (!parsed)

@@ -11,7 +11,9 @@
 
 #include "tp/Support/Tool.h"
 
+#include "mlir/IR/MLIRContext.h"
 #include "tp/Support/Version.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
@@ -57,6 +59,14 @@ static void finishOutput() {
     errs() << toolName
            << ": cannot write to standard output: " << error.message() << "\n";
   _exit(cannotWrite);
+}
+
+void tp::leaveOutOperations() {
+  mlir::registerMLIRContextCLOptions();
+  cl::Option *prints =
+      cl::getRegisteredOptions().lookup("mlir-print-op-on-diagnostic");
+  assert(prints && "an option of every MLIRContext");
+  static_cast<cl::opt<bool> *>(prints)->setInitialValue(false);
 }
 
 Tool::Tool(int &argc, char **&argv, const char *name) : init(argc, argv) {

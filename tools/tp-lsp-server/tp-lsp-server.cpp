@@ -16,5 +16,6 @@ int main(int argc, char **argv) {
   tp::Tool tool(argc, argv, "tp-lsp-server");
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
+  tp::leaveOutOperations();
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

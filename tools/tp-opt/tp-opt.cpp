@@ -25,11 +25,7 @@ int main(int argc, char **argv) {
   tp::test::registerTestPasses();
   std::string header =
       mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
-  // A diagnostic says where; the module after each would hide the next.
-  llvm::cl::Option *prints =
-      llvm::cl::getRegisteredOptions().lookup("mlir-print-op-on-diagnostic");
-  assert(prints && "an option of every MLIRContext");
-  static_cast<llvm::cl::opt<bool> *>(prints)->setInitialValue(false);
+  tp::leaveOutOperations();
   auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
   mlir::MlirOptMainConfig config =
       mlir::MlirOptMainConfig::createFromCLOptions();

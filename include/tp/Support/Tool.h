@@ -45,6 +45,11 @@ private:
   llvm::InitLLVM init;
 };
 
+/// Diagnostics of contexts that are made from now on say where, without the
+/// operation, which would hide the next; --mlir-print-op-on-diagnostic has it
+/// printed.
+void leaveOutOperations();
+
 /// Parses the command line. Returns false after an error, which standard error
 /// has. Of an option that there is not, one line names the option that is
 /// meant: one that other programs call so, or the one of the nearest name.
