@@ -49,7 +49,7 @@ inline std::string describeUnknownOption(const CLI::App &app,
   return "unknown option " + name + nearest;
 }
 
-/// What is wrong with the command line of `program`, as one text.
+/// Says what is wrong with the command line of `program`.
 inline std::string describeMistake(const CLI::App &app, const CLI::Error &error,
                                    const std::string &program) {
   std::string what = error.what();
