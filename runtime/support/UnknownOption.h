@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runtime's programs say of a command line that is wrong: the words of
-// the compiler's (lib/Support/UnknownOption.cpp).
+// Errors of the command line in the runtime's programs, in the words of the
+// compiler's (lib/Support/UnknownOption.cpp).
 //
 //===----------------------------------------------------------------------===//
 
