@@ -126,10 +126,31 @@ ARCHITECTURES = {
         num_attention_heads=4, num_key_value_heads=4, n_routed_experts=4, num_experts_per_tok=2,
         n_group=2, topk_group=1, kv_lora_rank=16, q_lora_rank=24, qk_rope_head_dim=8,
         v_head_dim=16, qk_nope_head_dim=16, first_k_dense_replace=1, vocab_size=97,
-        max_position_embeddings=64), refused="aten.topk.default: is not in the table"),
+        max_position_embeddings=64), experts=True),
     "gpt_oss": _text("GptOssConfig", dict(_GROUPED, head_dim=16, num_local_experts=4,
                                           num_experts_per_tok=2, sliding_window=8),
-                     attention="eager", refused="aten.topk.default: is not in the table"),
+                     attention="eager", experts=True),
+    "qwen2_moe": _text("Qwen2MoeConfig", dict(
+        _GROUPED, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32,
+        shared_expert_intermediate_size=64), experts=True),
+    "olmoe": _text("OlmoeConfig", dict(_GROUPED, num_experts=4, num_experts_per_tok=2),
+                   needed=7, on_four={"all_reduce": 9}, experts=True),
+    "glm4_moe": _text("Glm4MoeConfig", dict(
+        _GROUPED, head_dim=16, moe_intermediate_size=32, n_routed_experts=4,
+        num_experts_per_tok=2, first_k_dense_replace=1, use_qk_norm=True), experts=True),
+    "ernie4_5_moe": _text("Ernie4_5_MoeConfig", dict(
+        _GROUPED, moe_intermediate_size=32, moe_num_experts=4, moe_k=2, moe_layer_start_index=0,
+        moe_num_shared_experts=1), experts=True),
+    "minimax_m2": _text("MiniMaxM2Config", dict(
+        _GROUPED, head_dim=16, num_local_experts=4, num_experts_per_tok=2), needed=7,
+        on_four={"all_reduce": 9}, experts=True),
+    "deepseek_v2": _text("DeepseekV2Config", dict(
+        hidden_size=64, intermediate_size=128, moe_intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=4, n_routed_experts=4, num_experts_per_tok=2,
+        n_group=2, topk_group=1, topk_method="group_limited_greedy", kv_lora_rank=16,
+        q_lora_rank=24, qk_rope_head_dim=8, v_head_dim=16, qk_nope_head_dim=16,
+        first_k_dense_replace=1, vocab_size=97, max_position_embeddings=64),
+        refused="aten.view_as_complex.default: is not in the table"),
     "mamba2": _text("Mamba2Config", dict(hidden_size=64, num_hidden_layers=2, vocab_size=97,
                                          num_heads=8, head_dim=16, state_size=16, n_groups=2),
                     attention="eager", needed=3, gathers=2, on_four={"all_gather": 2, "all_reduce": 5},

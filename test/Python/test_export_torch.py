@@ -159,8 +159,12 @@ def test_all_unsupported_operations_are_listed():
     ("along several dimensions at once",
      lambda m, x: x[torch.tensor([[0, 1], [1, 2]])], [(4, 3)]),
     ("at positions that are no range", lambda m, x: x[torch.tensor([0, 2, 1])], [(4, 3)]),
-    ("along another dimension than the last",
-     lambda m, x, i: torch.gather(x, 0, i[:, None]), [(4, 1), [0, 2]]),
+    ("of fewer rows than the tensor has",
+     lambda m, x, i: torch.gather(x, 0, i[:, None]), [(4, 3), [0, 2]]),
+    ("at positions that may be the same, of which PyTorch keeps any one",
+     lambda m, x, i: x.scatter(0, i, x), [(3,), [0, 2, 1]]),
+    ("of a source that is larger than the index",
+     lambda m, x, i: x.scatter_add(0, i, x), [(3,), [0, 2]]),
     ("with the exponent 2.5", lambda m, x: x ** 2.5, [(4, 3)]),
     ("with alpha or beta", lambda m, x: torch.addmm(x, x, x, alpha=2), [(3, 3)]),
     ("values of type torch.float8_e4m3fn",
@@ -195,7 +199,7 @@ def test_convolutions_in_groups(sizes, more):
 
 @pytest.mark.parametrize("words,function", [
     ("expected a module that returns tensors", lambda m, x: None),
-    ("the forward changes .* in place; expected a function of its inputs", lambda m, x: x.add_(1)),
+    ("in place; expected a function of its inputs", lambda m, x: x.add_(1)),
 ])
 def test_modules_that_are_refused(words, function):
     with pytest.raises(tp_mlir.InputError, match=re.escape(words)):
@@ -583,7 +587,8 @@ def test_experts(name):
     from export_models import build
     model, args, kwargs, entry = build(name)
     export = tp_mlir.export(model, args, kwargs, outputs=entry.outputs)
-    assert export.matched["experts"] == 2 and model.config._experts_implementation != "batched_mm"
+    assert export.matched["experts"] == (1 if "first_k_dense_replace" in entry.settings else 2)
+    assert model.config._experts_implementation != "batched_mm"
     with torch.no_grad():
         want = model(*args).logits.numpy()
     program = export.compile(mesh="tp=2")

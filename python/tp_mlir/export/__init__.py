@@ -45,6 +45,7 @@ def export(module, args=(), kwargs=None, *, outputs=None, check=True):
     torch = needed("torch", "export")
     from . import (  # noqa: F401
         _attention,
+        _choose,
         _experts,
         _layers,
         _losses,

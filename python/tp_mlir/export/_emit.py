@@ -19,9 +19,10 @@ class Emitter:
     def __init__(self):
         self.head, self.lines = [], []
         self.place = ""             # the module that is being written, for locations
-        self.parameters = {}        # (name, box, order): SSA name
+        self.parameters = {}        # (name, offsets, shape, steps, order): SSA name
         self.linears = []           # (weight's Parameter, transposed, bias's, x, result)
         self.experts = []           # [gate's, up's, down's Parameter] of each nn.experts
+        self.expert_biases = []     # Parameters of what is added to gates and ups
         self.aliases = {}           # canonical parameter name: other names
         self._count = 0
         self._constants = {}
@@ -69,14 +70,15 @@ class Emitter:
 
     def parameter(self, source, order, kind):
         """SSA name of the box with its dimensions in `order`."""
-        key = (source.name, source.offsets, source.shape, order)
+        key = (source.name, source.offsets, source.shape, source.steps, order)
         if key not in self.parameters:
             name = self.fresh("p")
             shape = tuple(source.shape[i] for i in order)
             box = ""
             if source.shape != source.full or order != tuple(range(len(order))):
+                steps = f", steps = {ints(source.steps)}" if source.steps else ""
                 box = (f" source <shape = {ints(source.full)}, offsets = {ints(source.offsets)}, "
-                       f"permutation = {ints(order)}>")
+                       f"permutation = {ints(order)}{steps}>")
             others = self.aliases.get(source.name, [])
             alternatives = f" alternatives [{', '.join(map(quote, others))}]" if others else ""
             self.lines.append(f"    {name} = tp.parameter {quote(source.name)}{box}{alternatives}"
@@ -190,9 +192,9 @@ class Emitter:
         axis = value.view.dims[dim][0].axis
         view = value.view.resize(dim, size)
         source = value.source
-        if step == 1 and (isinstance(source, Parameter) or (
-                isinstance(source, Product) and source.written is None)):
-            part = source.cut(axis, offset, size)
+        if isinstance(source, Parameter) or (
+                isinstance(source, Product) and source.written is None):
+            part = source.cut(axis, offset, size, step)
             if part:
                 return Value(part, view, value.kind)
         value = self.force(value)

@@ -126,7 +126,9 @@ def _unbind(lowering, node, x, dim=0):
 @lowers(operator.getitem)
 def _getitem(lowering, node, x, index):
     part = lowering.get(x)[index]
-    # A part is cut when it is read, for those that nobody reads are not written.
+    # A part is written when it is read, for those that nobody reads are not written.
+    if callable(part):
+        return part()
     return lowering.emitter.slice(*part) if isinstance(part, tuple) else part
 
 
@@ -273,35 +275,6 @@ def _take(emitter, value, dim, line):
     value = emitter.reshape(value, wide)
     value = value.seen(value.view.expand(shape[:dim + 1] + (times,) + shape[dim + 1:]))
     return emitter.reshape(value, shape[:dim] + (len(line),) + shape[dim + 1:])
-
-
-@lowers(aten.gather.default)
-def _gather(lowering, node, x, dim, index, **options):
-    """Elements of the last dimension at computed positions: a sum over those that are meant."""
-    value, index = lowering.get(x), lowering.get(index)
-    shape, kind = shape_of(node), kind_of(node)
-    if isinstance(value, Constant):
-        if value.splat is not None:
-            return Constant(value.data.reshape(-1)[0].expand(shape), kind)
-        value = lowering.emitter.force(value)
-    rank = len(shape)
-    if dim % rank != rank - 1 or value.shape[:-1] != index.shape[:-1]:
-        raise Unsupported("along another dimension than the last")
-    emitter = lowering.emitter
-    value, index = emitter.compact(value), emitter.compact(emitter.force(index))
-    zero = 0.0 if _text.is_float(kind) else 0
-
-    def write(body, inputs):
-        (element, _), (wanted, wanted_kind), (output, _) = inputs
-        here = body.index(rank)
-        hit = body.op(f"arith.cmpi eq, {here}, {body.cast(wanted, wanted_kind, 'i64')} : i64")
-        term = body.op(f"arith.select {hit}, {element}, {body.constant(zero, kind)} : {kind}")
-        return body.binary("arith.addf" if zero == 0.0 and _text.is_float(kind) else
-                           "arith.addi", output, term, kind)
-    maps = [[*range(rank - 1), rank], list(range(rank))]
-    name = emitter.generic([value, index], [*shape, value.shape[-1]], kind, write, maps,
-                           ["parallel"] * rank + ["reduction"], list(range(rank)), 0)
-    return Value(Tensor(name, shape), View.of(shape), kind)
 
 
 @lowers(aten.slice_scatter.default)

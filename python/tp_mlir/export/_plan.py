@@ -16,7 +16,7 @@ from ._values import Parameter
 COLUMN = [["tp"], []]
 ROW = [[], ["tp"]]
 # Each expert by its width, as a dense layer.
-_EXPERTS = {"width": [[], ["tp"], []], "inputs": [[], [], ["tp"]]}
+_EXPERTS = {"width": [[], ["tp"], []], "inputs": [[], [], ["tp"]], "biases": [[], ["tp"]]}
 INPUT = "an input"      # among the origins of a value
 _NAME = re.compile(r"%[\w]+")
 # What a value may pass between the two layers of a pair; all work feature by feature or head
@@ -65,6 +65,10 @@ class Flow:
             pending.pop()
         return self._memo[name]
 
+    def before(self, name):
+        """The linear layers that a value comes from, if it comes from them alone."""
+        return (self.origins(name) or frozenset()) - {INPUT}
+
     def _is_source(self, name):
         return name in self.linears or name in self.parameters or name not in self.operands
 
@@ -99,31 +103,42 @@ class Flow:
 
 def structural(emitter, results, features):
     """{name in the checkpoint: "column", "row", "whole"} of weights and biases; of the matrices of
-    experts, which have three dimensions, "width" and "inputs" for what is made of it."""
+    experts, which have three dimensions, "width" and "inputs" for what is made of it, and of biases
+    of the width "biases"."""
     parameters = {ssa: key[0] for key, ssa in emitter.parameters.items()}
     flow = Flow(emitter, parameters, features)
-    cuts = {}
+    cuts, pairs = {}, []
     for value in [*(rows for _, _, rows in flow.linears.values()), *results]:
         flow.origins(value)
-    for result, (weight, bias, rows) in flow.linears.items():
+    for weight, bias, rows in reversed(flow.linears.values()):
         if not isinstance(weight, Parameter):
             continue
-        before = (flow.origins(rows) or frozenset()) - {INPUT}
+        before = flow.before(rows)
         if not before or before & flow.mixed:
             continue
         firsts = [flow.linears[name] for name in sorted(before, key=lambda n: int(n[1:]))]
+        # One that others of them come from, as keys that all heads share beside the latents.
+        earlier = {flow.linears[name][0] for _, _, x in firsts for name in flow.before(x)}
+        earlier = {w.name for w in earlier if isinstance(w, Parameter)}
+        firsts = [first for first in firsts
+                  if not isinstance(first[0], Parameter) or first[0].name not in earlier]
         if any(not isinstance(w, Parameter) or cuts.get(w.name) == "row"
                for w, _, _ in firsts) or cuts.get(weight.name) == "column":
             continue
+        pair = {}
         for first, first_bias, _ in firsts:
-            cuts[first.name] = "column"
+            pair[first.name] = "column"
             if isinstance(first_bias, Parameter):
-                cuts[first_bias.name] = "column"
-        cuts[weight.name] = "row"
+                pair[first_bias.name] = "column"
+        pair[weight.name] = "row"
         if isinstance(bias, Parameter):
-            cuts[bias.name] = "whole"
+            pair[bias.name] = "whole"
+        pairs.append(pair)
+        cuts |= pair
+    cuts = {name: cut for pair in reversed(pairs) for name, cut in pair.items()}
     for gate, up, down in emitter.experts:
         cuts |= {gate.name: "width", up.name: "width", down.name: "inputs"}
+    cuts |= {bias.name: "biases" for bias in emitter.expert_biases}
     _cut_vocabulary(flow, results, cuts)
     return cuts
 

@@ -162,6 +162,33 @@ def _softmax(lowering, node, x, dim, kind=None):
 
 # -- products
 
+def sum_over_last(lowering, operands, whole, kind, write):
+    """The sum over the last dimension of `whole` of terms that `write(body, inputs, index)` gives,
+    from operands that are broadcast to `whole`; `index(dim)` is the position in a dimension, which
+    then is one loop. Batches that a view has joined stay apart. In type `kind`."""
+    emitter = lowering.emitter
+    operands, parts = align(lowering, operands, whole)
+    loops = [size for dim in parts for size in dim]
+    kept = len(loops) - len(parts[-1])
+    first = [sum(map(len, parts[:dim])) for dim in range(len(whole))]
+    operands = [emitter.force(value) if isinstance(value, Value) else value for value in operands]
+    maps = ["splat" if isinstance(v, Constant) else
+            _positions(v.view, [i for i, dim in enumerate(v.view.dims) if dim]) for v in operands]
+
+    def term(body, inputs):
+        def index(dim):
+            if len(parts[dim]) > 1:
+                raise Unsupported("along a dimension of several parts")
+            return body.index(first[dim]) if parts[dim] else body.constant(0, "i64")
+        *inputs, (output, _) = inputs
+        return body.binary("arith.addf" if is_float(kind) else "arith.addi", output,
+                           write(body, inputs, index), kind)
+    iterators = ["parallel"] * kept + ["reduction"] * (len(loops) - kept)
+    name = emitter.generic(operands, loops, kind, term, maps, iterators, list(range(kept)), 0)
+    sizes = tuple(loops[:kept])
+    return emitter.reshape(Value(Tensor(name, sizes), View.of(sizes), kind), whole[:-1])
+
+
 def contract(lowering, a, b, kind):
     """a[..., m, k] b[..., k, n], the dimensions in front broadcast."""
     batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -172,26 +199,13 @@ def contract(lowering, a, b, kind):
     first = first.seen(first.view.insert(len(a.shape) - 1))
     second = permuted(second, [*range(len(b.shape) - 2), len(b.shape) - 1, len(b.shape) - 2])
     second = second.seen(second.view.insert(len(b.shape) - 2))
-    whole = (*batch, m, n, k)
-    (first, second), parts = align(lowering, [first, second], whole)
-    loops = [size for dim in parts for size in dim]
-    contracted = len(parts[-1])
     acc = accumulator(kind)
-    kept = len(loops) - contracted
 
-    def write(body, inputs):
-        (x, x_kind), (y, y_kind), (output, _) = inputs
-        product = body.binary("arith.mulf" if is_float(acc) else "arith.muli",
-                              body.cast(x, x_kind, acc), body.cast(y, y_kind, acc), acc)
-        return body.binary("arith.addf" if is_float(acc) else "arith.addi", output, product, acc)
-    operands = [emitter.force(v) for v in (first, second)]
-    maps = [_positions(v.view, [i for i, dim in enumerate(v.view.dims) if dim])
-            for v in operands]
-    iterators = ["parallel"] * kept + ["reduction"] * contracted
-    name = emitter.generic(operands, loops, acc, write, maps, iterators, list(range(kept)), 0)
-    sizes = tuple(loops[:kept])
-    value = Value(Tensor(name, sizes), View.of(sizes), acc)
-    value = emitter.reshape(value, (*batch, m, n))
+    def write(body, inputs, index):
+        (x, x_kind), (y, y_kind) = inputs
+        return body.binary("arith.mulf" if is_float(acc) else "arith.muli",
+                           body.cast(x, x_kind, acc), body.cast(y, y_kind, acc), acc)
+    value = sum_over_last(lowering, [first, second], (*batch, m, n, k), acc, write)
     if acc == kind:
         return value
     return pointwise(lowering, [value], value.shape, kind,

@@ -24,17 +24,22 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Parameter:
-    """The box of a checkpoint tensor that begins at `offsets`."""
+    """The box of a checkpoint tensor that begins at `offsets`, of every steps[i]th element (none:
+    of each)."""
     name: str
     full: tuple
     offsets: tuple
     shape: tuple
+    steps: tuple = ()
 
-    def cut(self, axis, offset, size):
+    def cut(self, axis, offset, size, step=1):
         offsets, shape = list(self.offsets), list(self.shape)
-        offsets[axis] += offset
+        steps = list(self.steps or (1,) * len(shape))
+        offsets[axis] += offset * steps[axis]
+        steps[axis] *= step
         shape[axis] = size
-        return replace(self, offsets=tuple(offsets), shape=tuple(shape))
+        steps = () if set(steps) == {1} else tuple(steps)
+        return replace(self, offsets=tuple(offsets), shape=tuple(shape), steps=steps)
 
 
 @dataclass
@@ -61,10 +66,10 @@ class Product:
         return replace(self, written=None,
                        outputs=sizes[:at] + (outer, sizes[at] // outer) + sizes[at + 1:])
 
-    def cut(self, axis, offset, size):
+    def cut(self, axis, offset, size, step=1):
         """None if what is left is no range of outputs."""
         at = axis - (len(self.rows.view.tensor) - 1)
-        if at < 0 or math.prod(self.outputs[:at]) != 1:
+        if at < 0 or step != 1 or math.prod(self.outputs[:at]) != 1:
             return None
         stride = math.prod(self.outputs[at + 1:])
         outputs = self.outputs[:at] + (size,) + self.outputs[at + 1:]
