@@ -199,7 +199,7 @@ def test_convolutions_in_groups(sizes, more):
 
 @pytest.mark.parametrize("words,function", [
     ("expected a module that returns tensors", lambda m, x: None),
-    ("in place; expected a function of its inputs", lambda m, x: x.add_(1)),
+    ("the forward changes tensors_0 in place; expected a function of its inputs", lambda m, x: x.add_(1)),
 ])
 def test_modules_that_are_refused(words, function):
     with pytest.raises(tp_mlir.InputError, match=re.escape(words)):
@@ -217,8 +217,10 @@ def test_errors_name_the_export(capfd):
     assert "/tmp" not in str(told.value)
     with pytest.raises(tp_mlir.InputError, match=r"^export of Linear, .*xf64.*; cast inside"):
         tp_mlir.export(nn.Linear(8, 8).double().eval(), (x.double(),))
-    with pytest.raises(tp_mlir.InputError, match="plan of Linear:1:16: error: .*expected") as told:
+    with pytest.raises(tp_mlir.InputError, match="plan of Linear:1:16: error: .*expected"):
         export.compile(plan={"version": 1, "rules": 3})
+    with pytest.raises(tp_mlir.InputError, match='^export of Linear: error: axis "x" .*plan of Linear'):
+        export.compile(mesh="x=2,tp=2")
     capfd.readouterr()
     with pytest.raises(tp_mlir.InputError, match="torch.export cannot trace the module: "
                                                  "GuardOnDataDependentSymNode"):

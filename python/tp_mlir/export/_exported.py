@@ -128,6 +128,8 @@ class Exported:
         def quoted(found):
             number = int(found[1])
             line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+            if line in ("", "module {"):  # of the whole
+                return f"export of {self._name}"
             shown = line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
             return f"export of {self._name}, `{shown}`"
 
