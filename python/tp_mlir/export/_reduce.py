@@ -177,8 +177,7 @@ def sum_over_last(lowering, operands, whole, kind, write):
 
     def term(body, inputs):
         def index(dim):
-            if len(parts[dim]) > 1:
-                raise Unsupported("along a dimension of several parts")
+            assert len(parts[dim]) <= 1, "operands whose positions count are written out first"
             return body.index(first[dim]) if parts[dim] else body.constant(0, "i64")
         *inputs, (output, _) = inputs
         return body.binary("arith.addf" if is_float(kind) else "arith.addi", output,
