@@ -124,7 +124,7 @@ struct Unpacked {
 template <bool IsE2m1>
 struct Unpacker {
   static constexpr int kOrigin = IsE2m1 ? 12 : 8;
-  /// Of e2m1 a table, else what each byte is flipped by.
+  /// The table of e2m1, or what each byte is flipped by.
   Packed bytes;
 
   explicit Unpacker(QuantizedType type) {
