@@ -26,7 +26,7 @@ class Architecture:
     `on_four`: all calls of four ranks, where two heads or groups need others. `experts`: a
     token's path is a choice, which another rounding may change. `refused`: words of the error
     that says why it has no form; `underivable`: of those that say why steps, or a derivative,
-    cannot be derived."""
+    cannot be derived. `masked`: called with a padding mask, which positions are counted by."""
     config: str
     model: str
     settings: dict
@@ -39,6 +39,7 @@ class Architecture:
     experts: bool = False
     refused: str = ""
     underivable: tuple = ()
+    masked: bool = False
 
     def collectives(self, degree):
         """Count by kind of a step on `degree` ranks."""
@@ -82,9 +83,15 @@ ARCHITECTURES = {
     "opt": _text("OPTConfig", dict(hidden_size=64, ffn_dim=128, num_hidden_layers=2,
                                    num_attention_heads=4, vocab_size=97,
                                    max_position_embeddings=64, word_embed_proj_dim=64)),
+    "opt_mask": _text("OPTConfig", dict(hidden_size=64, ffn_dim=128, num_hidden_layers=2,
+                                        num_attention_heads=4, vocab_size=97,
+                                        max_position_embeddings=64, word_embed_proj_dim=64),
+                      masked=True),
     "gpt_neox": _text("GPTNeoXConfig", _SIZES, needed=3),
     "bloom": _text("BloomConfig", dict(hidden_size=64, n_layer=2, n_head=4, vocab_size=97),
                    attention="eager"),
+    "bloom_mask": _text("BloomConfig", dict(hidden_size=64, n_layer=2, n_head=4, vocab_size=97),
+                        attention="eager", masked=True),
     "starcoder2": _text("Starcoder2Config", _GROUPED),
     "olmo2": _text("Olmo2Config", _GROUPED, needed=7,
                    on_four={"all_reduce": 9}),      # squares of keys over two ranks
@@ -179,7 +186,7 @@ def _arguments(entry, batch, dtype):
     if entry.kind == "torch":
         return (torch.randn(batch, SEQUENCE, 64, dtype=dtype),), {}
     ids = (torch.arange(batch * SEQUENCE).reshape(batch, SEQUENCE) * 7) % 89 + 3
-    if entry.kind == "text":
+    if entry.kind == "text" and not entry.masked:
         return (ids,), {}
     mask = torch.ones_like(ids)
     mask[-1, SEQUENCE - 3:] = 0

@@ -11,6 +11,7 @@
 
 #include "tp/Derive/DeriveSteps.h"
 #include "StepWriter.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -103,7 +104,7 @@ class Deriver {
 public:
   Deriver(func::FuncOp source, const GenerateRequest &request,
           CacheScales scales)
-      : source(source), request(request), scales(scales) {}
+      : source(source), request(request), scales(scales), realTokens(source) {}
 
   FailureOr<GenerateOptions> run();
 
@@ -121,13 +122,14 @@ private:
   func::FuncOp source;
   const GenerateRequest &request;
   CacheScales scales;
+  RealTokens realTokens;
   GenerateOptions options;
 };
 } // namespace
 
 StepPlan Deriver::makePlan(const TokenDims &dims, const LogitsPath &path) {
-  return {source,          dims,   path,           options,
-          getStates(dims), scales, hasCellScales()};
+  return {source,          dims,      path, options, getStates(dims), scales,
+          hasCellScales(), realTokens};
 }
 
 /// Makes a parameter that is the first rows, along `dim`, of a longer table the
@@ -264,7 +266,37 @@ void Deriver::note(const TokenDims &dims, const LogitsPath &path) {
                   entries.getDictionary(module.getContext()));
 }
 
+/// Fails if all results need an argument that steps have not, such as positions
+/// that a caller gives: ids, and what a mask of attention is made of, are fine.
+static LogicalResult expectIdsAlone(func::FuncOp source) {
+  BlockArgument ids = findIds(source);
+  llvm::SetVector<Operation *> ofMasks;
+  llvm::DenseSet<Value> masks;
+  source.walk([&](nn::AttentionOp op) {
+    if (!op.getMask())
+      return;
+    masks.insert(op.getMask());
+    (void)getBackwardSlice(op.getMask(), &ofMasks);
+  });
+  for (Operation *op : ofMasks)
+    masks.insert(op->operand_begin(), op->operand_end());
+  for (BlockArgument argument : source.getArguments()) {
+    if (!ids || argument == ids || masks.contains(argument))
+      continue;
+    llvm::SetVector<Operation *> users;
+    getForwardSlice(argument, &users);
+    Operation *end = source.front().getTerminator();
+    if (llvm::all_of(end->getOperands(), [&](Value result) {
+          return users.contains(result.getDefiningOp());
+        }))
+      return refuse(source, argument);
+  }
+  return success();
+}
+
 FailureOr<GenerateOptions> Deriver::run() {
+  if (!source.isExternal() && failed(expectIdsAlone(source)))
+    return failure();
   FailureOr<TokenDims> dims = TokenDims::analyse(source);
   if (failed(dims))
     return failure();

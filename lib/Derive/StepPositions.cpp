@@ -70,17 +70,8 @@ FailureOr<Value> StepWriter::copy(Value value) {
   if (known != values.end())
     return known->second;
   Operation *op = value.getDefiningOp();
-  if (!op) {
-    auto argument = cast<BlockArgument>(value);
-    auto text = source.getArgAttrOfType<StringAttr>(
-        argument.getArgNumber(), TPDialect::getNameAttrName());
-    return mlir::emitError(source.getLoc())
-           << "steps of generation cannot be derived: expected ids alone, and "
-              "a mask that attention alone reads, got argument "
-           << argument.getArgNumber()
-           << (text ? " (\"" + text.getValue() + "\")" : Twine(""))
-           << ": make the program without it, if it can do without";
-  }
+  if (!op)
+    return refuse(source, cast<BlockArgument>(value));
   OpBuilder::InsertionGuard guard(builder);
   if (Operation *loop = loops.lookup(op->getBlock()))
     builder.setInsertionPoint(loop);
@@ -193,6 +184,24 @@ FailureOr<Value> StepWriter::gatherRows(Operation *op, Value rowsOf,
       ->getResult(0);
 }
 
+void StepWriter::noteLookup(nn::EmbeddingOp op) {
+  DenseElementsAttr numbers = plan.realTokens.fold(op.getIds());
+  if (!numbers)
+    return;
+  SmallVector<int64_t> rows;
+  for (const APInt &number : numbers.getValues<APInt>())
+    rows.push_back(number.getSExtValue());
+  if (llvm::all_equal(rows))
+    return;
+  int64_t length = shapeOf(op.getIds()).back();
+  bool counts = true;
+  for (auto [i, row] : llvm::enumerate(rows))
+    counts &= row == rows.front() + int64_t(i) % length;
+  int64_t most = shapeOf(op.getTable()).front() - rows.front();
+  Operation *table = op.getTable().getDefiningOp<ParameterOp>();
+  noteLimit(counts && table ? table : op, counts ? most : length);
+}
+
 Value &StepWriter::getPlaced(Value value, const DimParts &dims) {
   std::string text = std::to_string(count);
   for (const Parts &parts : dims) {
@@ -208,6 +217,14 @@ FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
   if (Value known = getPlaced(value, dims))
     return known;
   Operation *op = value.getDefiningOp();
+  if (plan.realTokens.isMask(value)) {
+    RankedTensorType type = getType(value, dims);
+    return arith::ConstantOp::create(
+               builder, value.getLoc(),
+               DenseElementsAttr::get(
+                   type, IntegerAttr::get(type.getElementType(), 1)))
+        .getResult();
+  }
   if (!op)
     return copy(value);
   OpBuilder::InsertionGuard guard(builder);
@@ -219,7 +236,8 @@ FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
     return made;
   };
   DenseElementsAttr elements;
-  if (matchPattern(op, m_Constant(&elements)))
+  if (matchPattern(op, m_Constant(&elements)) ||
+      (elements = plan.realTokens.fold(value)))
     return remember(placeConstant(op, elements, dims));
   if (auto parameter = dyn_cast<ParameterOp>(op))
     return remember(placeParameter(parameter, dims));
@@ -254,6 +272,8 @@ FailureOr<Value> StepWriter::place(Value value, const DimParts &dims) {
                                 ? "makes the bias of a key depend on the query"
                                 : "reads the number of a text in the batch");
   }
+  if (auto lookup = dyn_cast<nn::EmbeddingOp>(op))
+    noteLookup(lookup);
   SmallVector<Value> operands;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     FailureOr<Value> made =

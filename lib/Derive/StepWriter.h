@@ -14,6 +14,7 @@
 #ifndef TP_LIB_DERIVE_STEPWRITER_H
 #define TP_LIB_DERIVE_STEPWRITER_H
 
+#include "RealTokens.h"
 #include "TokenDims.h"
 #include "tp/Derive/DeriveSteps.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
@@ -58,6 +59,7 @@ struct StepPlan {
   CacheStates states;
   CacheScales scales;
   bool hasCellScales = false;
+  RealTokens &realTokens;
 };
 
 class StepWriter {
@@ -130,6 +132,8 @@ private:
   void readPositions(mlir::Operation *op, const FactorParts &factors,
                      llvm::SmallVectorImpl<mlir::Value> &results);
   void noteLimit(mlir::Operation *op, int64_t positions);
+  /// Notes how many positions the table of a look-up by counted positions has.
+  void noteLookup(nn::EmbeddingOp op);
 
   //===--- StepCache.cpp ----------------------------------------------------//
   mlir::LogicalResult writeMixing(mlir::Operation *op);

@@ -301,9 +301,18 @@ LogicalResult TokenDims::visit(Block &block) {
   return success();
 }
 
-/// Returns the argument of integers [B, S] that has no default; null if there
-/// is not exactly one.
-static BlockArgument findIds(func::FuncOp source) {
+InFlightDiagnostic refuse(func::FuncOp source, BlockArgument argument) {
+  auto text = source.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                  TPDialect::getNameAttrName());
+  return mlir::emitError(source.getLoc())
+         << "steps of generation cannot be derived: expected ids alone, and "
+            "a mask that attention reads, got argument "
+         << argument.getArgNumber()
+         << (text ? " (\"" + text.getValue() + "\")" : Twine(""))
+         << ": make the program without it, if it can do without";
+}
+
+BlockArgument findIds(func::FuncOp source) {
   BlockArgument ids;
   for (BlockArgument argument : source.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());

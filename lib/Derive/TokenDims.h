@@ -106,6 +106,14 @@ private:
   llvm::DenseMap<mlir::Operation *, TokenOp> ops;
 };
 
+/// Returns the argument of integers [B, S] that has no default; null if there
+/// is not exactly one.
+mlir::BlockArgument findIds(mlir::func::FuncOp source);
+
+/// Emits the error of an argument that steps have not.
+mlir::InFlightDiagnostic refuse(mlir::func::FuncOp source,
+                                mlir::BlockArgument argument);
+
 /// Emits the beginning of an error of tp-derive-steps at `op`.
 mlir::InFlightDiagnostic refuse(mlir::Operation *op);
 

@@ -85,11 +85,34 @@ func.func @main(%ids: tensor<1x3xi64>) -> tensor<1x3x16xf32> {
 
 // Another input than ids has no meaning in a step.
 
-// expected-error @below {{steps of generation cannot be derived: expected ids alone, and a mask that attention alone reads, got argument 1 ("features"): make the program without it, if it can do without}}
+// expected-error @below {{steps of generation cannot be derived: expected ids alone, and a mask that attention reads, got argument 1 ("features"): make the program without it, if it can do without}}
 func.func @main(%ids: tensor<1x8xi64> {tp.name = "input_ids"}, %f: tensor<1x8x4xf32> {tp.name = "features"}) -> tensor<1x8x16xf32> {
   %words = tp.parameter "words" : tensor<16x4xf32>
   %x = nn.embedding %ids, %words : (tensor<1x8xi64>, tensor<16x4xf32>) -> tensor<1x8x4xf32>
   %y = arith.addf %x, %f : tensor<1x8x4xf32>
+  %l = nn.linear %y, %words : (tensor<1x8x4xf32>, tensor<16x4xf32>) -> tensor<1x8x16xf32>
+  return %l : tensor<1x8x16xf32>
+}
+
+// -----
+
+// Nor have positions that a caller gives, wherever they come in first.
+
+// expected-error @below {{steps of generation cannot be derived: expected ids alone, and a mask that attention reads, got argument 1 ("position_ids"): make the program without it, if it can do without}}
+func.func @main(%ids: tensor<1x8xi64> {tp.name = "input_ids"}, %p: tensor<1x8xi64> {tp.name = "position_ids"}) -> tensor<1x8x16xf32> {
+  %words = tp.parameter "words" : tensor<16x4xf32>
+  %x = nn.embedding %ids, %words : (tensor<1x8xi64>, tensor<16x4xf32>) -> tensor<1x8x4xf32>
+  %e = tensor.empty() : tensor<1x4x8xf32>
+  %t = linalg.transpose ins(%x : tensor<1x8x4xf32>) outs(%e : tensor<1x4x8xf32>) permutation = [0, 2, 1]
+  %s = nn.softmax %t : tensor<1x4x8xf32>
+  %d = tensor.empty() : tensor<1x8x4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(b, s, h) -> (b, h, s)>, affine_map<(b, s, h) -> (b, s)>, affine_map<(b, s, h) -> (b, s, h)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %p : tensor<1x4x8xf32>, tensor<1x8xi64>) outs(%d : tensor<1x8x4xf32>) {
+  ^bb0(%a: f32, %n: i64, %o: f32):
+    %number = arith.sitofp %n : i64 to f32
+    %sum = arith.addf %a, %number : f32
+    linalg.yield %sum : f32
+  } -> tensor<1x8x4xf32>
   %l = nn.linear %y, %words : (tensor<1x8x4xf32>, tensor<16x4xf32>) -> tensor<1x8x16xf32>
   return %l : tensor<1x8x16xf32>
 }
