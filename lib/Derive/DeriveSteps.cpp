@@ -266,6 +266,20 @@ void Deriver::note(const TokenDims &dims, const LogitsPath &path) {
                   entries.getDictionary(module.getContext()));
 }
 
+/// Returns the operations of `block` that depend on `value`, in a loop or not.
+static llvm::SetVector<Operation *> getReaders(Block &block, Value value) {
+  llvm::SetVector<Operation *> readers;
+  auto add = [&](Value read) {
+    for (Operation *user : read.getUsers())
+      readers.insert(block.findAncestorOpInBlock(*user));
+  };
+  add(value);
+  for (size_t i = 0; i < readers.size(); ++i)
+    for (Value result : readers[i]->getResults())
+      add(result);
+  return readers;
+}
+
 /// Fails if all results need an argument that steps have not, such as positions
 /// that a caller gives: ids, and what a mask of attention is made of, are fine.
 static LogicalResult expectIdsAlone(func::FuncOp source) {
@@ -283,8 +297,7 @@ static LogicalResult expectIdsAlone(func::FuncOp source) {
   for (BlockArgument argument : source.getArguments()) {
     if (!ids || argument == ids || masks.contains(argument))
       continue;
-    llvm::SetVector<Operation *> users;
-    getForwardSlice(argument, &users);
+    llvm::SetVector<Operation *> users = getReaders(source.front(), argument);
     Operation *end = source.front().getTerminator();
     if (llvm::all_of(end->getOperands(), [&](Value result) {
           return users.contains(result.getDefiningOp());
