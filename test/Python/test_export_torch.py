@@ -573,6 +573,15 @@ def test_a_layer_that_a_residual_reads_is_no_first_of_a_pair():
     assert {kind: total["count"] for kind, total in totals.items()} == {"all_reduce": 1}
 
 
+@pytest.mark.parametrize("end,matched", [(6, {"causal_conv": 1}), (5, {})])
+def test_causal_convolution(end, matched):
+    """The first positions, as many as there are; others are a convolution like any other."""
+    export = exported(lambda m, x: functional.conv1d(x.transpose(1, 2), m.w, m.b, padding=2,
+                                                     groups=4)[..., :end].transpose(1, 2),
+                      torch.randn(2, 6, 4), w=torch.randn(4, 1, 3), b=torch.randn(4))
+    assert export.matched == matched
+
+
 # -- architectures of transformers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))

@@ -190,6 +190,39 @@ def _convolution(lowering, node, x, weight, bias, stride, padding, dilation, tra
     return pointwise(lowering, operands, shape, kind, finish)
 
 
+def _match_causal_conv(lowering, node):
+    """The first positions of a convolution of each channel by itself, which has as many as its window
+    needs in front: each position and those before it."""
+    if not _is_call(node, aten.slice.Tensor) or not _is_call(node.args[0], aten.convolution.default):
+        return None
+    _, dim, start, *step = node.args[:3] + node.args[4:]
+    x, weight, bias, stride, padding, dilation, transposed, _, groups = node.args[0].args
+    shape = shape_of(weight)
+    if (dim, start, *step) not in ((2, 0), (2, 0, 1)) or len(shape) != 3 or transposed or not (
+            shape[1] == 1 and shape[0] == groups == shape_of(x)[1]
+            and (list(stride), list(padding), list(dilation)) == ([1], [shape[2] - 1], [1])
+            and shape_of(node) == shape_of(x) and kind_of(weight) == kind_of(x)):
+        return None
+
+    def write():
+        emitter, kind = lowering.emitter, kind_of(x)
+        value = _last_axis(lowering, permuted(lowering.get(x), [0, 2, 1]))
+        sizes = value.shape
+        names = [emitter.plain(value), emitter.matrix(lowering.get(weight))]
+        types = [tensor(sizes, kind), tensor(shape, kind)]
+        extra = ""
+        if bias is not None:
+            extra = f" bias {_whole(lowering, lowering.get(bias), kind, groups)}"
+            types.append(tensor((groups,), kind))
+        written = emitter.tensor(f"nn.causal_conv {', '.join(names)}{extra} : "
+                                 f"({', '.join(types)}) -> {tensor(sizes, kind)}", sizes, kind)
+        return permuted(written, [0, 2, 1])
+    return Match("causal_conv", [x, weight] + ([bias] if bias is not None else []), write)
+
+
+PATTERNS.append(_match_causal_conv)
+
+
 def _products(emitter, x, weight, shape, stride, dilation, groups):
     """The sums, f32; groups of channels, if there are several, are a loop of their own."""
     rank, batch = len(stride), shape[0]

@@ -22,6 +22,7 @@ _NAME = re.compile(r"%[\w]+")
 # What a value may pass between the two layers of a pair; all work feature by feature or head
 # by head, or are a norm of a projection.
 _BETWEEN = ("arith.", "math.", "nn.silu", "nn.gelu", "nn.attention", "nn.rotary", "nn.softmax",
+            "nn.causal_conv",
             "nn.rms_norm", "nn.layer_norm", "tensor.", "linalg.")
 
 
