@@ -71,6 +71,18 @@ KernelSeconds CostModel::getKernel(const KernelWork &work) const {
 // Collectives
 //===----------------------------------------------------------------------===//
 
+/// Of a host: seconds in which the threads or processes of a group meet, and
+/// bytes that a rank reads or writes per second where another rank has written
+/// them (docs/Rationale.md).
+static constexpr double meetSeconds = 2e-6, sharedBandwidth = 8e9;
+
+SharedSum tp::getSharedSum(int64_t ranks, int64_t bytes) {
+  // Its part of every addend, the sum's part to every rank, and the sum.
+  double moved = 3.0 * double(bytes);
+  return {2 * meetSeconds + moved / sharedBandwidth,
+          meetSeconds + double(ranks * bytes) / sharedBandwidth};
+}
+
 // A ring whose ranks lie on several nodes waits in each of its steps for the
 // message that leaves a node. The ranks of a group that share a node leave it
 // by as many network adapters as they are.

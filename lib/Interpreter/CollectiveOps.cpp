@@ -189,6 +189,26 @@ LogicalResult Engine::runRanked(Operation *op, Frame &frame) {
         frame[await.getResult()] = std::move(value);
         return success();
       })
+      // Memory is never used twice here.
+      .Case<MeetOp>([](MeetOp) { return success(); })
+      .Case<PeersOp>([&](PeersOp peers) -> LogicalResult {
+        FailureOr<Mesh> mesh = getMesh(op, peers.getMeshAttr());
+        if (failed(mesh))
+          return failure();
+        FailureOr<AxisList> axes = resolveAxes(peers.getAxes(), *mesh,
+                                               [&] { return op->emitError(); });
+        if (failed(axes))
+          return failure();
+        RankTensors input = frame[peers.getInput()];
+        for (auto [position, addend] : llvm::enumerate(peers.getAddends())) {
+          RankTensors value(input.size());
+          for (ArrayRef<int64_t> group : mesh->getGroups(*axes))
+            for (int64_t rank : group)
+              value[rank] = input[group[position]];
+          frame[addend] = std::move(value);
+        }
+        return success();
+      })
       .Case<ReshardStepOpInterface>(
           [&](ReshardStepOpInterface step) -> LogicalResult {
             FailureOr<Mesh> mesh = getMesh(op, step.getGroupMesh());

@@ -186,6 +186,12 @@ static void printOverlap(const CallOverlap &overlap,
     stream << "       rows: in " << overlap.chunks << " parts\n";
   else if (!overlap.whole.empty())
     stream << "       rows: in one part, as " << overlap.whole << "\n";
+  if (overlap.readsPeers) {
+    stream << "       form: one_shot, in the kernels that need the sum (a call "
+              "where "
+              "ranks share no memory)\n";
+    return;
+  }
   if (!overlap.isStarted)
     stream << "       at once: " << overlap.reason << "\n";
   else if (overlap.kernels == 0)
@@ -195,6 +201,8 @@ static void printOverlap(const CallOverlap &overlap,
         "       beside: {0} {1}, {2}, {3} read and written\n", overlap.kernels,
         overlap.kernels == 1 ? "kernel" : "kernels",
         tprt::formatFlops(overlap.flops), tprt::formatBytes(overlap.bytes));
+  if (!overlap.library.empty())
+    stream << "       form: library, as " << overlap.library << "\n";
 }
 
 static void printSeconds(const CallSeconds &call, llvm::raw_ostream &stream) {
@@ -205,7 +213,9 @@ static void printSeconds(const CallSeconds &call, llvm::raw_ostream &stream) {
 
 static void printOverlap(const CallOverlap &overlap,
                          llvm::json::OStream &json) {
-  json.attribute("form", "library");
+  json.attribute("form", overlap.readsPeers ? "one_shot" : "library");
+  if (!overlap.library.empty())
+    json.attribute("library", overlap.library);
   json.attribute("chunks", overlap.chunks);
   if (!overlap.whole.empty())
     json.attribute("whole", overlap.whole);

@@ -150,6 +150,11 @@ static void buildKernels(OpPassManager &manager, const StageOptions &options) {
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createSplitSums());
+  // A profile is of devices, or of links between hosts: no memory is shared.
+  if (target->getTraits().readsPeers)
+    manager.addNestedPass<func::FuncOp>(
+        createReadPeers({options.sums, target->getTraits().leastStartedBytes,
+                         bool(options.getProfile())}));
   manager.addPass(createFormKernels());
   buildOverlap(manager, target->getTraits(), options.overlap);
   manager.addPass(createPlanBuffers());
@@ -295,6 +300,9 @@ struct StagePipelineOptions<Stage::Schedule>
   Option<Overlap> overlap{*this, "overlap",
                           llvm::cl::desc("what runs beside collectives"),
                           llvm::cl::init(Overlap())};
+  Option<SumForm> sums{*this, "all-reduce",
+                       llvm::cl::desc("how ranks that share memory add up"),
+                       llvm::cl::init(SumForm::Auto), getSumFormValues()};
   Option<ProfileHandle> link{
       *this, "link",
       llvm::cl::desc("the profile of the device and its links (the target's)")};
@@ -304,6 +312,7 @@ struct StagePipelineOptions<Stage::Schedule>
   StageOptions get() const {
     StageOptions options;
     options.overlap = overlap;
+    options.sums = sums;
     options.link = link;
     options.target = target;
     return options;

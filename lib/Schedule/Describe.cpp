@@ -130,6 +130,10 @@ static FailureOr<CallOverlap> readOverlap(CollectiveOpInterface op,
                                           Overlap choice) {
   CallOverlap overlap;
   AwaitOp await = getAwait(op);
+  if (isa<PeersOp>(op)) {
+    overlap.reason = "it is no call";
+    return overlap;
+  }
   if (!await) {
     overlap.reason =
         choice.isOff() ? "--overlap is off"
@@ -182,6 +186,9 @@ static LogicalResult addOverlaps(func::FuncOp function,
       overlap->flops += line->overlap->flops;
       overlap->bytes += line->overlap->bytes;
     }
+    overlap->readsPeers = isa<PeersOp>(op);
+    if (auto reason = op->getAttrOfType<StringAttr>(libraryAttrName))
+      overlap->library = reason.getValue().str();
     if (auto part = op->getAttrOfType<DenseI64ArrayAttr>(partAttrName))
       overlap->chunks = part[1];
     if (auto reason = op->getAttrOfType<StringAttr>(wholeAttrName))

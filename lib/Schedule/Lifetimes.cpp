@@ -26,7 +26,7 @@ Numbers tp::numberOperations(Block &block) {
 
 bool tp::needsMemory(Operation *op) {
   return isa<func::CallOp, LibraryOpInterface, CollectiveOpInterface>(op) &&
-         !isView(op);
+         !isView(op) && !isa<PeersOp>(op);
 }
 
 unsigned tp::getLastUse(Value value, Block &block, const Numbers &number,
@@ -45,7 +45,7 @@ unsigned tp::getLastUse(Value value, Block &block, const Numbers &number,
 Value tp::getInPlaceOperand(Operation *op, Block &block,
                             const Numbers &number) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
-  if (!collective || !collective.getRow().inPlace)
+  if (!collective || !collective.getRow().inPlace || isa<PeersOp>(op))
     return nullptr;
   ViewedTensor view = getViewedTensor(op->getOperand(0));
   auto type = cast<RankedTensorType>(op->getResult(0).getType());

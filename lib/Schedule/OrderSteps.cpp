@@ -71,7 +71,7 @@ public:
   unsigned run() {
     SmallVector<Operation *> collectives;
     for (Operation &op : block)
-      if (isa<CollectiveOpInterface>(op) &&
+      if (isa<CollectiveOpInterface>(op) && !isa<PeersOp>(op) &&
           getCallBytes(cast<CollectiveOpInterface>(op)) >= leastBytes)
         collectives.push_back(&op);
     if (collectives.empty())

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lifetimes.h"
+#include "PeerSlots.h"
 #include "States.h"
 #include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Schedule/Outline.h"
@@ -84,7 +85,8 @@ public:
     function.walk([&](CollectiveOpInterface op) {
       OpOperand &operand = op->getOpOperand(0);
       Value root = getViewedTensor(operand.get()).root;
-      if (root.getDefiningOp<arith::ConstantOp>())
+      if (root.getDefiningOp<arith::ConstantOp>() ||
+          (isa<PeersOp>(op) && !isMadeForPeers(operand)))
         copy(operand);
     });
     function.walk([&](JoinOp op) {
@@ -128,6 +130,14 @@ private:
                    llvm::is_contained(repeat.getStackedResults(), root);
     return (isStack || isWriter(root, block)) && isWhole(operand) &&
            findJoin(root) == &operand;
+  }
+  /// Nothing else has a say in its place, and what makes it can write it into a
+  /// slot.
+  static bool isMadeForPeers(OpOperand &operand) {
+    Operation *op = operand.getOwner();
+    Value root = getViewedTensor(operand.get()).root;
+    return isWriter(root, op->getBlock()) && isWhole(operand) &&
+           !feedsOther(root, op);
   }
   /// A state that the function returns as it was.
   static bool staysInPlace(func::FuncOp function, OpOperand &operand) {
@@ -228,12 +238,15 @@ public:
       }
       if (auto join = dyn_cast<JoinOp>(op); join && !join.getInPlace())
         planJoin(join, now, number, items, itemOf);
+      if (auto peers = dyn_cast<PeersOp>(op))
+        setPeers(peers);
       if (!needsMemory(&op))
         continue;
       SmallVector<Attribute> buffers(op.getNumResults());
       op.setAttr(buffersAttrName, UnitAttr::get(context));
       for (OpResult result : op.getResults()) {
-        if (findJoin(result))
+        // Slots are assigned to all functions together.
+        if (findJoin(result) || findPeers(result))
           continue;
         unsigned last = getLastUse(result, block, number, now);
         if (BufferAttr fixed = getFixedPlace(result)) {
@@ -276,8 +289,25 @@ public:
     op->setAttr(buffersAttrName, ArrayAttr::get(op->getContext(), buffers));
   }
 
+  static void placeAddend(const PeerSlot &slot) {
+    setBuffer(cast<OpResult>(getViewedTensor(PeersOp(slot.op).getInput()).root),
+              getPlace(slot.op->getContext(), "slot", slot.offset));
+  }
+
 private:
   MLIRContext *context;
+
+  static BufferAttr getPlace(MLIRContext *context, StringRef space,
+                             int64_t offset) {
+    return BufferAttr::get(context, StringAttr::get(context, space), offset);
+  }
+
+  /// Each result is the memory of a member of the group.
+  static void setPeers(PeersOp op) {
+    for (OpResult result : op->getResults())
+      setBuffer(result,
+                getPlace(op.getContext(), "peer", result.getResultNumber()));
+  }
 
   BufferAttr getPlace(bool inComm, int64_t offset) {
     return BufferAttr::get(
@@ -464,10 +494,11 @@ struct PlanBuffersPass : tp::impl::PlanBuffersBase<PlanBuffersPass> {
     });
     if (result.wasInterrupted())
       return signalPassFailure();
-    for (auto function :
-         llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
-      if (function->hasAttr(kernelAttrName) || function.isExternal())
-        continue;
+    SmallVector<func::FuncOp> functions;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function->hasAttr(kernelAttrName) && !function.isExternal())
+        functions.push_back(function);
+    for (func::FuncOp function : functions) {
       Copies(getOperation()).run(function);
       if (failed(orderUpdates(function.getBody().front())))
         return signalPassFailure();
@@ -476,6 +507,23 @@ struct PlanBuffersPass : tp::impl::PlanBuffersBase<PlanBuffersPass> {
                         builder.getI64IntegerAttr(sizes.arena));
       function->setAttr(commBytesAttrName,
                         builder.getI64IntegerAttr(sizes.comm));
+    }
+    assignSlots(functions);
+  }
+
+  /// Places in "comm" count from behind the slots.
+  static void assignSlots(ArrayRef<func::FuncOp> functions) {
+    PeerSlots slots = assignPeerSlots(functions, alignment);
+    llvm::for_each(slots.sites, Planner::placeAddend);
+    if (slots.sites.empty())
+      return;
+    for (func::FuncOp function : functions) {
+      Builder builder(function);
+      auto comm = function->getAttrOfType<IntegerAttr>(commBytesAttrName);
+      function->setAttr(slotBytesAttrName,
+                        builder.getI64IntegerAttr(slots.bytes));
+      function->setAttr(commBytesAttrName,
+                        builder.getI64IntegerAttr(comm.getInt() + slots.bytes));
     }
   }
 };

@@ -80,7 +80,7 @@ struct StartCollectivesPass
       Operation *previous = nullptr;
       SmallVector<Operation *> collectives, started;
       for (Operation &op : *block)
-        if (isa<CollectiveOpInterface>(op))
+        if (isa<CollectiveOpInterface>(op) && !isa<PeersOp>(op))
           collectives.push_back(&op);
       for (Operation *op : collectives) {
         Operation *next = op->getNextNode();

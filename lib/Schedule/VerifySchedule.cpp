@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PeerSlots.h"
 #include "States.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Passes.h"
@@ -49,7 +50,8 @@ public:
         return failure();
     SmallVector<Occupied> live(around);
     for (Operation &op : block) {
-      if (requireAwait && isa<CollectiveOpInterface>(op) && !getAwait(&op))
+      if (requireAwait && isa<CollectiveOpInterface>(op) && !isa<PeersOp>(op) &&
+          !getAwait(&op))
         return op.emitOpError("is started and never awaited: expected "
                               "tp.await of its result");
       if (failed(checkKnown(&op)))
@@ -134,7 +136,7 @@ private:
       return checkStates(join);
     if (isa<func::CallOp, func::ReturnOp, LibraryOpInterface,
             CollectiveOpInterface, RepeatOp, YieldOp, ParameterOp, RankOp,
-            arith::ConstantOp, tensor::EmptyOp, JoinOp>(op) ||
+            arith::ConstantOp, tensor::EmptyOp, JoinOp, MeetOp>(op) ||
         isView(op))
       return success();
     bool isScalar = llvm::none_of(
@@ -166,7 +168,7 @@ private:
       Value value = op->getResult(result);
       StringRef space = buffer.getSpace().getValue();
       if (space != "arena" && space != "comm") {
-        if (isa<CollectiveOpInterface>(op))
+        if (isa<PeersOp>(op) ? space != "peer" : isa<CollectiveOpInterface>(op))
           return op->emitOpError("expected a result in an arena, got ")
                  << buffer;
         continue;
@@ -182,11 +184,15 @@ private:
     StringRef name = entry.space.getValue() == "arena" ? arenaBytesAttrName
                                                        : commBytesAttrName;
     auto size = function->getAttrOfType<IntegerAttr>(name);
-    if (!size || entry.begin < 0 || entry.end > size.getInt())
+    int64_t bytes = size ? size.getInt() : 0;
+    // Slots lie before the places in "comm".
+    auto slots = function->getAttrOfType<IntegerAttr>(slotBytesAttrName);
+    if (slots && name == commBytesAttrName)
+      bytes -= slots.getInt();
+    if (!size || entry.begin < 0 || entry.end > bytes)
       return op->emitOpError("writes outside the ")
              << entry.space.getValue() << " arena: bytes " << entry.begin
-             << " to " << entry.end << " of "
-             << (size ? size.getInt() : int64_t(0));
+             << " to " << entry.end << " of " << bytes;
     return success();
   }
 
@@ -287,13 +293,17 @@ private:
 struct VerifySchedulePass : tp::impl::VerifyScheduleBase<VerifySchedulePass> {
   using VerifyScheduleBase::VerifyScheduleBase;
   void runOnOperation() override {
+    SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function->hasAttr(kernelAttrName) || function.isExternal())
         continue;
+      functions.push_back(function);
       if (failed(Checker(function, asynchronous)
                      .check(function.getBody().front(), {})))
         return signalPassFailure();
     }
+    if (failed(verifyPeerSlots(functions)))
+      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 };

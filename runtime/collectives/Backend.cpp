@@ -11,10 +11,41 @@
 
 #include "SideChannel.h"
 
+#include "tprt/abi.h"
+
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 using namespace tprt;
+
+/// Writes `count` elements that leave whatever they are added to as it is: -0,
+/// as +0 would make +0 of a sum that is -0.
+static void fillNeutral(char *data, int64_t count, tprt_type type) {
+  int64_t width = typeBytes(type);
+  std::memset(data, 0, size_t(count * width));
+  if (type == TPRT_F32 || type == TPRT_BF16 || type == TPRT_F16)
+    for (int64_t i = 1; i <= count; ++i)
+      data[i * width - 1] = char(0x80);
+}
+
+Status Communicator::peers(const Collective &entry, CallSite site,
+                           const void *in, const void **addends) {
+  // Nobody reads this member's memory: it need not wait.
+  if (!in)
+    return {};
+  int64_t count = elementCount(entry.inputShape);
+  int64_t stride = alignUp(count * typeBytes(entry.type), TPRT_ALIGNMENT);
+  Buffer &buffer = sums[site.id];
+  if (buffer.size() == 0) {
+    TPRT_ASSIGN(buffer, Buffer::allocate(2 * stride));
+    fillNeutral(buffer.data() + stride, count, entry.type);
+  }
+  TPRT_TRY(run(entry, site, in, buffer.data()));
+  addends[0] = buffer.data();
+  std::fill_n(addends + 1, shardCount(entry.axes) - 1, buffer.data() + stride);
+  return {};
+}
 
 Expected<std::unique_ptr<Communicator>>
 Backend::communicator(int64_t rank, const std::vector<int64_t> &members) {

@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -55,9 +56,21 @@ public:
   }
   /// Waits for the end of the last start at `site`, and returns its error.
   virtual Status finish(CallSite site) { return {}; }
+  /// Tells the members of a sum that this one's addend `in` is written, waits
+  /// for theirs, and gives the address of each, in the group's order
+  /// (tprt_api::peers). Null for both: only meets. Here, where no member can
+  /// read another's memory, the call is the entry's all-reduce: the first
+  /// addend is its result, and the others leave that as it is.
+  virtual Status peers(const Collective &entry, CallSite site, const void *in,
+                       const void **addends);
   /// After a step that failed, and whose failure the backend knows: forgets
   /// what has not been finished. Returns once this member works on none of it.
   virtual void abandon() {}
+
+private:
+  /// The result of each ledger entry's all-reduce, and behind it the other
+  /// addends. A program may read those of several entries at once.
+  std::map<int64_t, Buffer> sums;
 };
 
 /// Describes a call site in words.

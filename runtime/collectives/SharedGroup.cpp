@@ -42,11 +42,16 @@ public:
   Status start(const Collective &entry, CallSite site, const void *in,
                void *out) override;
   Status finish(CallSite site) override;
+  Status peers(const Collective &entry, CallSite site, const void *in,
+               const void **addends) override;
   void abandon() override { started.reset(); }
   /// Fails on each member unless all bring the same value.
   Status agree(uint64_t value, const char *what);
 
 private:
+  /// An error unless the member at `position`, who says it is at `other`, is
+  /// where this one is.
+  Status expectSite(CallSite site, size_t position, CallSite other);
   Status arrive();
   Status pass();
   Status barrier() {
@@ -134,15 +139,20 @@ Status SharedGroup::pass() {
                         }));
 }
 
+Status SharedGroup::expectSite(CallSite site, size_t position, CallSite other) {
+  if (other == site)
+    return {};
+  return fail(lostError("ranks disagree: rank ", members[self], " is in ",
+                        backend.describe(site), ", rank ", members[position],
+                        " in ", backend.describe(other)));
+}
+
 /// Does the rest of a call that has arrived at its first barrier.
 Status SharedGroup::share(const Collective &entry, CallSite site) {
   TPRT_TRY(pass());
   for (size_t i = 0; i < members.size(); ++i) {
     const GroupSlot &other = state.slots[i];
-    if (!(other.site == site))
-      return fail(lostError("ranks disagree: rank ", members[self], " is in ",
-                            backend.describe(site), ", rank ", members[i],
-                            " in ", backend.describe(other.site)));
+    TPRT_TRY(expectSite(site, i, other.site));
     // In integers: threads count from address 0, which is no object.
     ins[i] = reinterpret_cast<const void *>(uint64_t(backend.base) + other.in);
     outs[i] = reinterpret_cast<void *>(uint64_t(backend.base) + other.out);
@@ -189,6 +199,34 @@ Status SharedGroup::finish(CallSite site) {
   TPRT_TRY(share(*call.entry, site));
   if (call.output)
     std::memcpy(call.output, copyOut.data(), size_t(call.outBytes));
+  return {};
+}
+
+/// One meeting: an arrival says that the addend is written, and that all that
+/// was read of the call before is read. Records alternate by the barrier's
+/// generation: it does not go on twice while a member still looks at one.
+Status SharedGroup::peers(const Collective &, CallSite site, const void *in,
+                          const void **addends) {
+  if (started)
+    TPRT_TRY(finish(started->site));
+  if (in && !readable(in))
+    return fail(internalError("the addend of ", backend.describe(site),
+                              " lies where the other ranks cannot read it"));
+  uint32_t parity = state.barrier->generation.load() & 1;
+  GroupSlot &own = state.slots[self];
+  own.addends[parity] = {in ? uint64_t(in) - uint64_t(backend.base) : 0, site};
+  own.site = site;
+  Position &position = backend.positions[members[self]];
+  position.enter(site);
+  TPRT_TRY(barrier());
+  for (size_t i = 0; i < members.size(); ++i) {
+    const GroupSlot::Addend &other = state.slots[i].addends[parity];
+    TPRT_TRY(expectSite(site, i, other.site));
+    if (addends)
+      addends[i] =
+          reinterpret_cast<const void *>(uint64_t(backend.base) + other.in);
+  }
+  position.leave();
   return {};
 }
 

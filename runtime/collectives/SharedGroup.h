@@ -44,6 +44,13 @@ struct Barrier {
 
 /// A member's record for the others; a cache line of its own. Valid when zero.
 struct alignas(64) GroupSlot {
+  /// One's addend, for those who are in an odd or even call of `peers`: who has
+  /// left it does not wait for the others to look at it.
+  struct Addend {
+    uint64_t in; ///< an offset from SharedBackend::base
+    CallSite site;
+  };
+  Addend addends[2];
   uint64_t in, out; ///< offsets from SharedBackend::base
   uint64_t value;
   CallSite site;

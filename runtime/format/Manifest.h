@@ -335,6 +335,7 @@ struct Collective {
   int64_t count, bytes;
   std::string cause, annotation, location, pass;
   bool asynchronous = false; ///< it is started, and awaited later
+  bool peers = false; ///< kernels read the addends (abi.h, peers): no call
 
   const CollectiveRow &row() const { return rowOf(kind); }
   /// The dimension that is put together, or cut; -1: none.

@@ -649,6 +649,11 @@ private:
     if (only("reduction", row.reduces()))
       c.reduction = parseReduction(cursor["reduction"]);
     int64_t last = int64_t(c.inputShape.size()) - 1;
+    if (only("peers", c.kind == CollectiveKind::AllReduce &&
+                          c.reduction == Reduction::Sum))
+      c.peers = cursor.has("peers") && cursor["peers"].boolean();
+    if (c.peers && c.asynchronous)
+      cursor.fail("'peers' and 'asynchronous' exclude each other");
     if (only("dim", row.gathers() || row.cuts()))
       c.dim = cursor["dim"].integer(0, last);
     if (only("split_dim", row.gathers() && row.cuts()))

@@ -39,6 +39,14 @@ int32_t HostFunctions::collective(tprt_rank *rank, int32_t id, int64_t layer,
   return own.finish(call());
 }
 
+int32_t HostFunctions::peers(tprt_rank *rank, int32_t id, int64_t layer,
+                             const void *in, void *addends) {
+  HostRank &own = host(rank);
+  return own.traced(Timeline::Kind::Wait, id, layer, [&] {
+    return own.peers(id, layer, in, static_cast<const void **>(addends));
+  });
+}
+
 int32_t HostFunctions::parallel_for(tprt_rank *, tprt_body body, void *context,
                                     int64_t extent, int64_t least) {
   parallelFor(extent, least, [&](int64_t begin, int64_t end, int64_t worker) {

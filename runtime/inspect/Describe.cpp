@@ -208,8 +208,10 @@ void Writer::writeCollectives() {
         << ": " << typeName(c.type) << " " << formatShape(c.inputShape)
         << " to " << formatShape(c.outputShape) << ", " << c.count
         << " a step, " << formatBytes(c.bytes) << " each"
-        << (c.asynchronous ? ", awaited later; " : "; ") << c.cause
-        << (c.location.empty() ? "" : "; at " + c.location) << "\n";
+        << (c.asynchronous ? ", awaited later; "
+            : c.peers      ? ", added up by kernels; "
+                           : "; ")
+        << c.cause << (c.location.empty() ? "" : "; at " + c.location) << "\n";
   }
 }
 

@@ -115,6 +115,15 @@ Status tprt_rank::collective(int32_t id, int64_t layer, const void *in,
   return (perEntry[id]->*call)(entries[id], {id, layer}, in, out);
 }
 
+Status tprt_rank::peers(int32_t id, int64_t layer, const void *in,
+                        const void **addends) {
+  const auto &entries = manifest.collectives;
+  if (id < 0 || id >= int64_t(entries.size()) || !entries[size_t(id)].peers)
+    return internalError("collective ", id, " is no sum of peers' addends");
+  return perEntry[size_t(id)]->peers(entries[size_t(id)], {id, layer}, in,
+                                     addends);
+}
+
 Status tprt_rank::finishCollective(int32_t id, int64_t layer) {
   if (id < 0 || id >= int64_t(manifest.collectives.size()))
     return internalError("collective ", id, " is not in the ledger");

@@ -135,6 +135,9 @@ protected:
                           const tprt::Weights *weights, void *local);
   /// Executes, starts or enqueues a ledger entry.
   tprt::Status collective(int32_t id, int64_t layer, const void *in, void *out);
+  /// Gives the addends of a ledger entry's members (tprt_api::peers).
+  tprt::Status peers(int32_t id, int64_t layer, const void *in,
+                     const void **addends);
   /// Waits for the last start of an entry in `layer`.
   tprt::Status finishCollective(int32_t id, int64_t layer);
   /// After a step that failed: nothing of what it started goes on.

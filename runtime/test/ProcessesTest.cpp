@@ -125,6 +125,13 @@ TEST(Processes, LostRanksAreNamed) {
       20);
 }
 
+/// A rank that others wait for, or whose memory they read.
+TEST(Processes, LostPeersAreNamed) {
+  loseRanks({"processes", "TPRT_RANK", [](int64_t) { return std::string(); },
+             true, /*peers=*/true},
+            8);
+}
+
 TEST(Processes, BusyRankIsNotLostBeforeTheTimeout) {
   Fixture f(2);
   auto start = Clock::now();

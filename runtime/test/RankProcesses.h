@@ -246,7 +246,8 @@ struct Hosts {
 struct Transport {
   std::string backend, variable;
   std::function<std::string(int64_t ranks)> launcher;
-  bool exitsWith3; ///< tp-run's own code comes through
+  bool exitsWith3;    ///< tp-run's own code comes through
+  bool peers = false; ///< the program reads the addends of all ranks
 };
 
 /// Random kills and freezes of ranks while steps run; the environment variables
@@ -268,7 +269,8 @@ inline void loseRanks(const Transport &transport, int rounds) {
                               " of ", ranks, freeze ? " frozen" : " killed"));
     auto &f = fixtures[ranks];
     if (!f)
-      f = std::make_unique<Fixture>(ranks);
+      f = std::make_unique<Fixture>(
+          ranks, transport.peers ? peersManifest(ranks) : mlpManifest(ranks));
     Running run(*f,
                 f->weights() + f->input() + " --backend " + transport.backend +
                     " --repeat 1000000000",

@@ -108,8 +108,18 @@ inline json mlpManifest(int64_t ranks) {
   return m;
 }
 
-inline std::string constantsFor(int64_t ranks) {
-  int64_t sizes[4] = {kRows, kIn, (kHidden + ranks - 1) / ranks, kOut};
+/// The program adds up the addends of all ranks itself.
+inline json peersManifest(int64_t ranks) {
+  json m = mlpManifest(ranks);
+  m["collectives"][0]["asynchronous"] = false;
+  m["collectives"][0]["peers"] = true;
+  return m;
+}
+
+inline std::string constantsFor(int64_t ranks, const json &manifest) {
+  bool peers = manifest["collectives"][0].value("peers", false);
+  int64_t sizes[5] = {kRows, kIn, (kHidden + ranks - 1) / ranks, kOut,
+                      peers ? ranks : 0};
   return {reinterpret_cast<char *>(sizes), sizeof(sizes)};
 }
 
@@ -150,9 +160,10 @@ struct Fixture {
     writeOrFail(
         "in.safetensors",
         safetensors({{"x", "F32", {kRows, kIn}, toBytes(TPRT_F32, x)}}));
-    writeOrFail("p.tpa", writeArtifact({{"manifest", manifest.dump()},
-                                        {"code", readFile(TPRT_TEST_PROGRAM)},
-                                        {"constants", constantsFor(ranks)}}));
+    writeOrFail("p.tpa",
+                writeArtifact({{"manifest", manifest.dump()},
+                               {"code", readFile(TPRT_TEST_PROGRAM)},
+                               {"constants", constantsFor(ranks, manifest)}}));
   }
   void writeCheckpoint() {
     writeOrFail("model.safetensors", safetensors(checkpoint));

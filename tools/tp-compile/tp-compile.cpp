@@ -64,6 +64,12 @@ struct CommandLine {
                "or rows=C, which computes rows in C parts so that one part's "
                "collective runs beside the products of others"),
       cl::value_desc("WHAT"), cl::init("auto"), cl::cat(category)};
+  cl::opt<std::string> allReduce{
+      "all-reduce",
+      cl::desc("How ranks that share memory add up: auto (the default: by the "
+               "cost model), peer (the kernel that needs a sum reads the "
+               "addends of all ranks) or library (calls of the runtime)"),
+      cl::value_desc("FORM"), cl::init("auto"), cl::cat(category)};
   cl::opt<std::string> link{
       "link",
       cl::desc("The device and its links, by which --overlap=auto decides what "
@@ -105,6 +111,7 @@ struct CommandLine {
   int read(tp::CompileOptions &options);
   int readRecompute(tp::CompileOptions &options);
   int readOverlap(tp::CompileOptions &options);
+  int readAllReduce(tp::CompileOptions &options);
   int readLink(tp::CompileOptions &options);
   int readExplain(tp::CompileOptions &options);
   int readStage(tp::CompileOptions &options);
@@ -150,6 +157,8 @@ int CommandLine::read(tp::CompileOptions &options) {
     return commandLineError;
   if (int code = readTarget(options))
     return code;
+  if (int code = readAllReduce(options))
+    return code;
   const tp::Target &target = *options.stages.target;
   if (import->generate && import->generate->cacheType >= tp::CacheType::FP8 &&
       !target.hasFunction("quantized_paged_attention"))
@@ -167,6 +176,28 @@ int CommandLine::readOverlap(tp::CompileOptions &options) {
     return refuse("for the --overlap option: expected " + tp::overlapSyntax +
                   ", got '" + overlap + "'");
   options.stages.overlap = *choice;
+  return 0;
+}
+
+/// Behind the target, which may have no such kernels.
+int CommandLine::readAllReduce(tp::CompileOptions &options) {
+  auto known = llvm::StringSwitch<std::optional<tp::SumForm>>(allReduce)
+                   .Case("auto", tp::SumForm::Auto)
+                   .Case("peer", tp::SumForm::Peer)
+                   .Case("library", tp::SumForm::Library)
+                   .Default(std::nullopt);
+  if (!known)
+    return refuse("for the --all-reduce option: expected auto, peer or "
+                  "library, got '" +
+                  allReduce + "'");
+  if (*known == tp::SumForm::Peer &&
+      !options.stages.target->getTraits().readsPeers)
+    return refuse("for the --all-reduce option: expected auto or library for "
+                  "target '" +
+                  options.stages.target->getText() +
+                  "', whose kernels cannot read other ranks' memory, got "
+                  "'peer'");
+  options.stages.sums = *known;
   return 0;
 }
 

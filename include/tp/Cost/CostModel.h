@@ -36,6 +36,15 @@ struct Span {
 /// node.
 Span getSpan(llvm::ArrayRef<AxisRef> axes, const Mesh &mesh, int64_t perNode);
 
+/// The seconds of a sum over the ranks of a group that share host memory, with
+/// the kernel that reads it: by a call of the runtime, in which each rank adds
+/// up its part and writes it to all, and two meetings; and as `tp.peers`, in
+/// which each rank reads all addends behind one meeting.
+struct SharedSum {
+  double library, peers;
+};
+SharedSum getSharedSum(int64_t ranks, int64_t bytes);
+
 class CostModel {
 public:
   CostModel(const Profile &profile, Mesh mesh)

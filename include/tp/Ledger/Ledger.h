@@ -49,6 +49,10 @@ struct CallOverlap {
   /// rows are computed in parts, the reason.
   int64_t chunks = 1;
   std::string whole;
+  /// Kernels read the addends of all ranks: there is no call. Otherwise the
+  /// reason why a sum is a call, where a choice was made.
+  bool readsPeers = false;
+  std::string library;
   /// Between the two, of all parts: kernels, their floating point operations,
   /// and what they read and write.
   int64_t kernels = 0, bytes = 0;

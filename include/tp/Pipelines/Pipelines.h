@@ -17,6 +17,7 @@
 #include "tp/Derive/TrainOptions.h"
 #include "tp/Differentiate/Recompute.h"
 #include "tp/Schedule/Overlap.h"
+#include "tp/Schedule/SumForm.h"
 #include "tp/Target/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -62,6 +63,8 @@ struct StageOptions {
   Recompute recompute = Recompute::Selective;
   /// Tells the schedule stage what may run beside collectives.
   Overlap overlap;
+  /// Tells the schedule stage how ranks that share memory add up.
+  SumForm sums = SumForm::Auto;
   /// The device and the links by which schedule decides; without one, those of
   /// the target, where it has any.
   ProfileHandle link;

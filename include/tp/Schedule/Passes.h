@@ -17,6 +17,7 @@
 #include "tp/Cost/Profile.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Schedule/SumForm.h"
 #include "tp/Target/Target.h"
 #include <memory>
 

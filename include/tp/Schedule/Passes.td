@@ -390,6 +390,60 @@ def SplitSums : Pass<"tp-split-sums", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"numSums", "sums", "sums cut into blocks">];
 }
 
+def ReadPeers : Pass<"tp-read-peers", "::mlir::func::FuncOp"> {
+  let summary = "sum the addends of all ranks where the sum is needed";
+  let description = [{
+    Where the ranks of a group can read each other's memory, a small all-reduce
+    needs no call that moves anything: `tp.peers` waits until all addends are
+    written, and a `linalg.generic` adds them up in the group's order, floats in
+    f32 at least, rounded once, as the library's all-reduce does: the bits are the
+    same. What follows row by row (a residual, a norm, a bias, a cast, a user's
+    `linalg.generic`) then joins the sum in one kernel (`tp-form-kernels`), which
+    knows nothing of collectives. A sum that others read too is written once, by
+    that kernel.
+
+    `form=auto` asks the cost model (`tp/Cost/CostModel.h`) of each all-reduce of
+    fewer than `most-bytes`, unless it is one part of several; `peer` takes all
+    sums of one tensor, `library` none. One that stays a call says why in
+    `tp.library`. Other reductions than sums, and several all-reduces that are one
+    call (`tp.join`), stay calls.
+
+    Before:
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<1x64xf32>, %y: tensor<1x64xf32>) -> tensor<1x64xf32> {
+      %0 = tp.all_reduce sum %x over @mesh ["tp"] : tensor<1x64xf32> -> tensor<1x64xf32>
+      return %0 : tensor<1x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    #map = affine_map<(d0, d1) -> (d0, d1)>
+    %0:2 = tp.peers sum %x over @mesh ["tp"] : tensor<1x64xf32> -> tensor<1x64xf32>, tensor<1x64xf32>
+    %1 = tensor.empty() : tensor<1x64xf32>
+    %2 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%0#0, %0#1 : tensor<1x64xf32>, tensor<1x64xf32>) outs(%1 : tensor<1x64xf32>) attrs = {tp.origin = "sum"} {
+    ^bb0(%a: f32, %b: f32, %out: f32):
+      %s = arith.addf %a, %b : f32
+      linalg.yield %s : f32
+    } -> tensor<1x64xf32>
+    return %2 : tensor<1x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect", "::tp::TPDialect"];
+  let options = [Option<"form", "form", "::tp::SumForm", "::tp::SumForm::Auto",
+                        "how ranks that share memory add up",
+                        [{::tp::getSumFormValues()}]>,
+                 Option<"mostBytes", "most-bytes", "int64_t", "0",
+                        "auto leaves a call what has so many bytes, because it "
+                        "can run beside other work; 0: any number">,
+                 Option<"linked", "linked", "bool", "false",
+                        "auto leaves every sum a call, because a profile "
+                        "describes the links between ranks">];
+  let statistics = [Statistic<"numPeer", "peer", "all-reduces that are no call">];
+}
+
 def FormKernels : Pass<"tp-form-kernels", "::mlir::ModuleOp"> {
   let summary = "group linalg.generic operations into row kernels";
   let description = [{
@@ -545,8 +599,16 @@ def PlanBuffers : Pass<"tp-plan-buffers", "::mlir::ModuleOp"> {
     place. The values carried by `tp.repeat` have two places that alternate, and
     what lives only inside its body is placed once for all iterations.
 
+    Addends that other ranks read (`tp.peers`) lie in slots, which are the same
+    bytes of the communication arena in all functions of the module, so that one
+    function cannot write over what a slower rank still reads in another. Two
+    addends share a slot only if, between the last read of the one and the write
+    of the other, every member of the group has passed a `tp.peers` of the group
+    in whatever order the functions run. An addend that stands in its own way
+    (the only sum of a repeated layer) is followed by a `tp.meet`.
+
     The sizes are written on the function: `tp.arena_bytes`, `tp.comm_bytes`,
-    `tp.peak_bytes`.
+    `tp.slot_bytes`, `tp.peak_bytes`.
 
     Where a value must be in a certain place and its producer cannot write
     there, a copy (a row kernel) is inserted.
@@ -586,6 +648,11 @@ def VerifySchedule : Pass<"tp-verify-schedule", "::mlir::ModuleOp"> {
     places are inside the stated arenas; no operation is left that lower does
     not know. Between the start and the await of an asynchronous collective
     nothing overwrites its operand or its result.
+
+    Addends that other ranks read lie in slots. The program is run, over its
+    loops and over all orders of its functions, until nothing new is learned of
+    which slots a peer may still read: an operation that writes such bytes is an
+    error.
 
     Before:
     ```mlir

@@ -38,6 +38,8 @@ struct TargetTraits {
   /// those are started whose tensor has so many bytes and which stand beside
   /// work on as many; 0: all are started.
   int64_t leastStartedBytes = 0;
+  /// Kernels can read the addends of other ranks (tprt_api::peers).
+  bool readsPeers = false;
   /// Products of up to so many rows are row kernels, with all that is computed
   /// on the way, rather than calls of a GEMM: what takes time is to read
   /// weights once.

@@ -106,6 +106,7 @@ private:
   DenseMap<int64_t, Value> layersOutside; ///< of loops, by number
   DenseMap<int, Value> members;
   IRMapping scalars;
+  DenseMap<Value, Value> addends; ///< addresses of those that peers have
   SmallVector<Iteration> iterations;
   Value noted; ///< the layer that the runtime has been told
 
@@ -158,6 +159,7 @@ private:
   LogicalResult emitLibrary(Operation *op);
   /// The arguments of the site's own call behind the rank, without the id.
   FailureOr<SmallVector<Value>> getArguments(const LibrarySite &site);
+  LogicalResult emitPeers(PeersOp op);
   LogicalResult emitRepeat(RepeatOp op);
   LogicalResult emitRank(RankOp op);
   Value getParameter(ParameterOp op);
@@ -204,8 +206,12 @@ FailureOr<Value> StepBuilder::getPlace(Operation *op, BufferAttr buffer,
   int64_t offset = buffer.getOffset();
   if (space == "arena")
     return offsetBytes(members[Arena], offset);
-  if (space == "comm")
+  if (space == "slot")
     return offsetBytes(members[Comm], offset);
+  if (space == "comm") {
+    auto slots = entry->getAttrOfType<IntegerAttr>(slotBytesAttrName);
+    return offsetBytes(members[Comm], offset + (slots ? slots.getInt() : 0));
+  }
   if (space == "output")
     return loadAt(members[Outputs], offset, pointer);
   // Of the loop that makes the value, whichever reads it.
@@ -258,6 +264,8 @@ FailureOr<Value> StepBuilder::getAddress(Value value) {
     unsigned result = cast<OpResult>(view.root).getResultNumber();
     if (auto parameter = dyn_cast<ParameterOp>(op)) {
       base = getParameter(parameter);
+    } else if (isa<PeersOp>(op)) {
+      base = addends.lookup(view.root);
     } else if (isa<arith::ConstantOp>(op)) {
       base = offsetBytes(members[Constants], tables.getConstantOffset(op));
     } else if (auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName)) {
@@ -550,6 +558,18 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
   return success();
 }
 
+/// The addresses of the addends are known from here on.
+LogicalResult StepBuilder::emitPeers(PeersOp op) {
+  FailureOr<Value> in = getAddress(op.getInput());
+  if (::mlir::failed(in))
+    return failure();
+  callRuntime(TPRT_SLOT_peers,
+              {constant32(tables.getCollective(op)), layer(), *in, context});
+  for (auto [i, addend] : llvm::enumerate(op.getAddends()))
+    addends[addend] = loadAt(context, i, pointer);
+  return success();
+}
+
 static bool isTensor(Value value) { return isa<TensorType>(value.getType()); }
 
 LogicalResult StepBuilder::emitOp(Operation *op) {
@@ -562,6 +582,13 @@ LogicalResult StepBuilder::emitOp(Operation *op) {
   }
   if (isa<LibraryOpInterface>(op))
     return emitLibrary(op);
+  if (auto peers = dyn_cast<PeersOp>(op))
+    return emitPeers(peers);
+  if (auto meet = dyn_cast<MeetOp>(op)) {
+    callRuntime(TPRT_SLOT_peers,
+                {constant32(tables.getMeeting(meet)), layer(), null(), null()});
+    return success();
+  }
   if (isa<CollectiveOpInterface>(op)) {
     FailureOr<Value> in = getAddress(op->getOperand(0));
     FailureOr<Value> out = getAddress(op->getResult(0));
@@ -629,6 +656,9 @@ FailureOr<func::FuncOp> StepBuilder::run() {
     for (const LibrarySite &site : tables.getSites(call))
       own += site.op.getLibraryCall(site.use).arguments.size() + 1;
     slots = std::max(slots, own);
+  });
+  entry.walk([&](PeersOp op) {
+    slots = std::max<size_t>(slots, op->getNumResults());
   });
   context = LLVM::AllocaOp::create(builder, loc, pointer, i64, constant(slots),
                                    /*alignment=*/8);

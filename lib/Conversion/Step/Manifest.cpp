@@ -336,6 +336,8 @@ static json::Object makeCollective(Operation *op, int64_t id) {
       {"pass", ledger ? text(ledger.getPass()) : ""}};
   if (getAwait(op))
     result["asynchronous"] = true;
+  if (isa<PeersOp>(op))
+    result["peers"] = true;
   if (row.reduces())
     result["reduction"] = collective.getReductionName().str();
   if (row.gathers() || row.cuts())

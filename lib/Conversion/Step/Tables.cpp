@@ -252,6 +252,15 @@ FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
   return tables;
 }
 
+int64_t Tables::getMeeting(MeetOp meet) const {
+  for (Operation *op : collectives)
+    if (auto peers = dyn_cast<PeersOp>(op);
+        peers && peers.getLedgerAttr() == meet.getLedgerAttr() &&
+        peers.getAxes() == meet.getAxes())
+      return idOf.lookup(op);
+  return -1;
+}
+
 /// By their ids in the ledger: schedule may have changed their order.
 void Tables::numberCollectives() {
   auto getId = [](Operation *op) {

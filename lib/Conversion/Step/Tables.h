@@ -64,6 +64,8 @@ public:
                                   : found->second;
   }
   int64_t getCollective(mlir::Operation *op) const { return idOf.lookup(op); }
+  /// The collective whose addends `meet` ends the reading of.
+  int64_t getMeeting(MeetOp meet) const;
   /// Whether the target has kernels in the place of a function.
   bool launches(llvm::StringRef function) const {
     return !target.getKernelPass(function).empty();

@@ -38,6 +38,7 @@ public:
   TargetTraits getTraits() const override {
     TargetTraits traits;
     traits.startsCollectives = true;
+    traits.readsPeers = true;
     traits.leastStartedBytes = leastStartedBytes;
     return traits;
   }

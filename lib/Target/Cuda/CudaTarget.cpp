@@ -32,8 +32,11 @@ public:
       : Target(text), architectures(std::move(architectures)) {}
 
   TargetTraits getTraits() const override {
-    return {/*launchesKernels=*/true, /*startsCollectives=*/true,
-            /*leastStartedBytes=*/0, /*mostRowsWithoutGemm=*/1,
+    return {/*launchesKernels=*/true,
+            /*startsCollectives=*/true,
+            /*leastStartedBytes=*/0,
+            /*readsPeers=*/false,
+            /*mostRowsWithoutGemm=*/1,
             /*mixesTypes=*/false};
   }
   HostCpu getHost() const override { return {}; }

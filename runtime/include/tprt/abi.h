@@ -89,6 +89,15 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   that the entry is asynchronous, it is only started: its operand and result
 ///   belong to the communication until `wait`. Otherwise it is done when the
 ///   call returns.
+/// peers: collective `id`, a sum whose manifest entry says so, in `layer`. `in`
+///   is this rank's addend, in the communication arena; addends[i] (void *)
+///   receives the address of that of member i of the group, once it is written.
+///   An addend is read in its owner's memory, where the program's plan of slots
+///   keeps it: the owner overwrites it behind a later meeting of the group, at
+///   which each member arrives after its last read. Where ranks share no memory
+///   the call is an all-reduce: the first addend is the sum, the others change
+///   nothing, and all stay until the next call for the same `id`. With null for
+///   both, the members only meet.
 /// wait: what follows reads the result, or overwrites the operand, of the last
 ///   call of collective `id`, which was in `layer`. Nothing is waited for where
 ///   that call was not only started. Every start is awaited exactly once.
@@ -229,7 +238,8 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(paged_gated_delta_rule,                                                    \
     I64(tokens) I64(key_heads) I64(value_heads) I64(key_size) I64(value_size)  \
         I64(num_slots) IN(q) IN(k) IN(v) IN(decay) IN(beta) IN(slots)          \
-            IN(sources) IN(pool) OUT(out) OUT(next))
+            IN(sources) IN(pool) OUT(out) OUT(next))                           \
+  X(peers, I32(id) I64(layer) IN(in) OUT(addends))
 
 /// The layout of a sampling record: its best logits and their tokens, the
 /// largest logit, the sums of exponentials relative to it, as they are and over

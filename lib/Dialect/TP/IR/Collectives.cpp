@@ -89,6 +89,25 @@ LogicalResult RankOp::verifySymbolUses(SymbolTableCollection &) {
   return failure(failed(resolveGroup(*this, getMeshAttr(), getAxes())));
 }
 
+LogicalResult MeetOp::verifySymbolUses(SymbolTableCollection &) {
+  return failure(failed(resolveGroup(*this, getMeshAttr(), getAxes())));
+}
+
+/// A result for each member of the group, all alike.
+static LogicalResult checkAddends(Operation *op, int64_t members) {
+  int64_t expected = isa<PeersOp>(op) ? members : 1;
+  if (op->getNumResults() != expected)
+    return op->emitOpError()
+           << "expected a result for each of " << expected
+           << " ranks of a group, got " << op->getNumResults();
+  for (Type type : op->getResultTypes())
+    if (isa<PeersOp>(op) && type != op->getOperand(0).getType())
+      return op->emitOpError()
+             << "expected addends of type " << op->getOperand(0).getType()
+             << ", got " << type;
+  return success();
+}
+
 /// Each rank is the target of one pair, and the source of any.
 static LogicalResult checkPairs(Operation *op, DenseIntElementsAttr attr,
                                 int64_t ranks) {
@@ -115,12 +134,12 @@ static LogicalResult checkPairs(Operation *op, DenseIntElementsAttr attr,
 LogicalResult tp::detail::verifyStep(Operation *op) {
   auto step = cast<ReshardStepOpInterface>(op);
   const CollectiveRow &row = step.getRow();
-  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
-  auto to = cast<RankedTensorType>(op->getResult(0).getType());
   FailureOr<ResolvedGroup> group =
       resolveGroup(op, step.getGroupMesh(), step.getGroupAxes());
-  if (failed(group))
+  if (failed(group) || failed(checkAddends(op, group->size)))
     return failure();
+  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto to = cast<RankedTensorType>(op->getResult(0).getType());
   int64_t gathered = step.getGatheredDim(), cut = step.getCutDim();
   if ((row.cuts() && failed(checkDim(op, from, cut))) ||
       (row.gathers() && failed(checkDim(op, from, gathered))))

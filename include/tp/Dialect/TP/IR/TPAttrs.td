@@ -321,7 +321,10 @@ def TP_BufferAttr : TP_Attr<"Buffer", "buffer"> {
     `space` is "arena" or "comm" (an arena, at byte `offset`), "output" (result
     number `offset` of the entry), and inside `tp.repeat` "next" (the place of
     carried value number `offset` for the next iteration) or "stacked" (this
-    iteration's slice of stacked result number `offset`).
+    iteration's slice of stacked result number `offset`). "slot" is a place in the
+    communication arena, at byte `offset`, that all functions keep for addends
+    which other ranks read, and "peer" the memory of member number `offset` of a
+    group (`tp.peers`).
 
     ```mlir
     #tp.buffer<"arena", 4096>

@@ -440,4 +440,48 @@ def TP_AwaitOp : TP_Op<"await", [SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
+def TP_PeersOp : TP_Op<"peers", [Pure, TP_CollectiveOpInterface]> {
+  let summary = "the addends of all ranks of a group, where each rank has its own";
+  let description = [{
+    A reduction in the form that has no collective call: every rank of the group
+    gets the addends of all of them, in the group's order, and adds them up
+    itself. Nothing is moved: each result is the memory of one member's operand,
+    which the reader reads there. The operation waits until all are written.
+    It exists in the stage schedule and after it (`tp-read-peers`).
+
+    ```mlir
+    %a, %b = tp.peers sum %0 over @mesh ["tp"] : tensor<1x8x64xf32> -> tensor<1x8x64xf32>, tensor<1x8x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, StrAttr:$reduction,
+                       FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+                       OptionalAttr<TP_ShardingAttr>:$from,
+                       OptionalAttr<TP_ShardingAttr>:$to,
+                       OptionalAttr<TP_LedgerAttr>:$ledger);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$addends);
+  let assemblyFormat = [{
+    custom<ReductionName>($reduction) $input `over` $mesh $axes attr-dict
+    `:` type($input) `->` type($addends)
+  }];
+  let extraClassDeclaration = [{
+    static constexpr ::tp::CollectiveKind kind = ::tp::CollectiveKind::AllReduce;
+  }];
+}
+
+def TP_MeetOp : TP_Op<"meet", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "wait until all ranks of a group are here";
+  let description = [{
+    Stands where the addends that `tp.peers` of the ledger entry `ledger` gave
+    have been read, and no other `tp.peers` tells their owners so in time: behind
+    it they may be overwritten. Placed by `tp-plan-buffers`.
+
+    ```mlir
+    tp.meet over @mesh ["tp"]
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+                       OptionalAttr<TP_LedgerAttr>:$ledger);
+  let assemblyFormat = "`over` $mesh $axes attr-dict";
+}
+
 #endif // TP_DIALECT_TP_IR_TPOPS_TD
