@@ -63,7 +63,7 @@ Collective sumOf(int64_t count) {
 /// Runs sequences of 160, 161 and 162 sums in random order. The last of an odd
 /// number has a slot of its own, unless `numSlots` is 2. Counts wrong addends.
 int64_t runSequences(int64_t numSlots, const std::function<void()> &slow) {
-  constexpr int64_t kRanks = 3, kSequences = 30;
+  constexpr int64_t kRanks = 3, kSequences = 4;
   Collective c = sumOf(1);
   auto backend = threads(kRanks, 30);
   std::atomic<int64_t> wrong = 0;
@@ -158,7 +158,7 @@ TEST(Peers, AMeetingFreesTheOnlySlot) {
   int64_t slots[3];
   std::atomic<int> wrong = 0;
   onRanks(*backend, [&](int64_t r, Communicator &group) {
-    for (int64_t n = 0; n < 500; ++n) {
+    for (int64_t n = 0; n < 100; ++n) {
       slots[r] = 10 * n + r;
       const void *addends[3];
       wrong += !group.peers(c, {0, n}, &slots[r], addends).ok();
@@ -221,7 +221,7 @@ TEST(Peers, WithoutSharedMemoryTheSumComesWithNeutralAddends) {
     Apart group;
     Collective c = sumOf(int64_t(values.size()));
     c.type = type;
-    c.axes = {{"tp", kRanks}};
+    c.axes = {{.size = kRanks}};
     group.sum = toBytes(type, values);
     const void *addends[kRanks], *others[kRanks];
     ASSERT_OK(group.peers(c, {0, 0}, values.data(), addends));
@@ -245,7 +245,7 @@ TEST(Peers, WithoutSharedMemoryTheSumComesWithNeutralAddends) {
 TEST(Peers, WithoutSharedMemoryIntegersStayWhole) {
   Apart group;
   Collective c = sumOf(2);
-  c.axes = {{"tp", 2}};
+  c.axes = {{.size = 2}};
   const int64_t values[] = {-7, int64_t(1) << 62};
   group.sum.assign(reinterpret_cast<const char *>(values), sizeof(values));
   const void *addends[2];
@@ -257,10 +257,10 @@ TEST(Peers, WithoutSharedMemoryIntegersStayWhole) {
 }
 
 TEST(Peers, ProgramsHaveTheBitsOfTheCollective) {
-  for (int64_t ranks : {1, 2, 3, 4, 8}) {
+  for (int64_t ranks : {1, 2, 3}) {
     SCOPED_TRACE(ranks);
     Fixture call(ranks), peers(ranks, peersManifest(ranks));
-    std::string arguments = call.weights() + call.input() + " --repeat 50 ";
+    std::string arguments = call.weights() + call.input() + " --repeat 10 ";
     auto run = [&](const Fixture &f, const std::string &backend) {
       std::string path = f.directory / (backend + ".safetensors");
       auto result =
