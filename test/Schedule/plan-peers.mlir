@@ -91,3 +91,24 @@ func.func @own(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %o = call @sum(%p, %ss) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
   return %o : tensor<8x64xf32>
 }
+
+// -----
+
+tp.mesh @mesh <["dp"=2, "tp"=2]>
+
+func.func private @make(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"}
+func.func private @sum(%a: tensor<8x64xf32>, %b: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"}
+
+// A meeting of one group says nothing of another's.
+// CHECK-LABEL: func.func @groups
+// CHECK: tp.meet over @mesh ["tp"]
+// CHECK: tp.meet over @mesh ["dp"]
+func.func @groups(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %p = call @make(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %p0, %p1 = tp.peers sum %p over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>, tensor<8x64xf32>
+  %ps = call @sum(%p0, %p1) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %q = call @make(%ps) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %q0, %q1 = tp.peers sum %q over @mesh ["dp"] : tensor<8x64xf32> -> tensor<8x64xf32>, tensor<8x64xf32>
+  %qs = call @sum(%q0, %q1) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %qs : tensor<8x64xf32>
+}
