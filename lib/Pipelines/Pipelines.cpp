@@ -302,7 +302,7 @@ struct StagePipelineOptions<Stage::Schedule>
                           llvm::cl::init(Overlap())};
   Option<SumForm> sums{*this, "all-reduce",
                        llvm::cl::desc("how ranks that share memory add up"),
-                       llvm::cl::init(SumForm::Auto), getSumFormValues()};
+                       llvm::cl::init(SumForm::Library), getSumFormValues()};
   Option<ProfileHandle> link{
       *this, "link",
       llvm::cl::desc("the profile of the device and its links (the target's)")};

@@ -66,10 +66,11 @@ struct CommandLine {
       cl::value_desc("WHAT"), cl::init("auto"), cl::cat(category)};
   cl::opt<std::string> allReduce{
       "all-reduce",
-      cl::desc("How ranks that share memory add up: auto (the default: by the "
-               "cost model), peer (the kernel that needs a sum reads the "
-               "addends of all ranks) or library (calls of the runtime)"),
-      cl::value_desc("FORM"), cl::init("auto"), cl::cat(category)};
+      cl::desc(
+          "How ranks that share memory add up: library (the default: calls "
+          "of the runtime), peer (the kernel that needs a sum reads the "
+          "addends of all ranks) or auto (by the cost model)"),
+      cl::value_desc("FORM"), cl::init("library"), cl::cat(category)};
   cl::opt<std::string> link{
       "link",
       cl::desc("The device and its links, by which --overlap=auto decides what "

@@ -64,7 +64,7 @@ struct StageOptions {
   /// Tells the schedule stage what may run beside collectives.
   Overlap overlap;
   /// Tells the schedule stage how ranks that share memory add up.
-  SumForm sums = SumForm::Auto;
+  SumForm sums = SumForm::Library;
   /// The device and the links by which schedule decides; without one, those of
   /// the target, where it has any.
   ProfileHandle link;

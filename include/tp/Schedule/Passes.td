@@ -419,15 +419,18 @@ def ReadPeers : Pass<"tp-read-peers", "::mlir::func::FuncOp"> {
     After:
     ```mlir
     #map = affine_map<(d0, d1) -> (d0, d1)>
-    %0:2 = tp.peers sum %x over @mesh ["tp"] : tensor<1x64xf32> -> tensor<1x64xf32>, tensor<1x64xf32>
-    %1 = tensor.empty() : tensor<1x64xf32>
-    %2 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"]}
-        ins(%0#0, %0#1 : tensor<1x64xf32>, tensor<1x64xf32>) outs(%1 : tensor<1x64xf32>) attrs = {tp.origin = "sum"} {
-    ^bb0(%a: f32, %b: f32, %out: f32):
-      %s = arith.addf %a, %b : f32
-      linalg.yield %s : f32
-    } -> tensor<1x64xf32>
-    return %2 : tensor<1x64xf32>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<1x64xf32>, %y: tensor<1x64xf32>) -> tensor<1x64xf32> {
+      %0:2 = tp.peers sum %x over @mesh ["tp"] : tensor<1x64xf32> -> tensor<1x64xf32>, tensor<1x64xf32>
+      %1 = tensor.empty() : tensor<1x64xf32>
+      %2 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"]}
+          ins(%0#0, %0#1 : tensor<1x64xf32>, tensor<1x64xf32>) outs(%1 : tensor<1x64xf32>) attrs = {tp.origin = "sum"} {
+      ^bb0(%a: f32, %b: f32, %out: f32):
+        %s = arith.addf %a, %b : f32
+        linalg.yield %s : f32
+      } -> tensor<1x64xf32>
+      return %2 : tensor<1x64xf32>
+    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
