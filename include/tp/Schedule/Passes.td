@@ -419,6 +419,7 @@ def ReadPeers : Pass<"tp-read-peers", "::mlir::func::FuncOp"> {
     After:
     ```mlir
     #map = affine_map<(d0, d1) -> (d0, d1)>
+    ...
     tp.mesh @mesh <["tp"=2]>
     func.func @main(%x: tensor<1x64xf32>, %y: tensor<1x64xf32>) -> tensor<1x64xf32> {
       %0:2 = tp.peers sum %x over @mesh ["tp"] : tensor<1x64xf32> -> tensor<1x64xf32>, tensor<1x64xf32>
