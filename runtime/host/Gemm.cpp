@@ -37,7 +37,7 @@ namespace {
 /// Up to so many rows are multiplied in f32 by our own loop: they wait for the
 /// weights to come from memory.
 constexpr int64_t kFewRows = 8;
-/// Programs of so many rows multiply 4-bit weights in fixed point.
+/// Programs of so many rows, or texts, multiply 4-bit weights in fixed point.
 constexpr int64_t kFixedRows = 2;
 
 /// From so many rows on, a block of weights in f32 is worth packing.
@@ -110,6 +110,7 @@ bool isLarge(int64_t m, int64_t n) {
 struct GemmEngine::Impl {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   std::vector<Gemm> gemms;
+  int64_t texts = 0;
   /// The first is the rank's thread's, which has all workers for what it does
   /// alone.
   std::vector<std::unique_ptr<WorkerContext>> contexts;
@@ -147,9 +148,10 @@ struct GemmEngine::Impl {
                   int64_t column, int64_t n);
 };
 
-GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
+GemmEngine::GemmEngine(const std::vector<Gemm> &gemms, int64_t texts)
     : impl(std::make_unique<Impl>()) {
   impl->gemms = gemms;
+  impl->texts = texts;
 }
 
 GemmEngine::~GemmEngine() = default;
@@ -758,9 +760,10 @@ Status GemmEngine::run(const tprt_gemm_call &call,
                          gemm.n, " x ", gemm.k, ", row by row, got ", weight.n,
                          " x ", weight.k);
   QuantizedWeight known = weight;
-  // By the rows that a program may have, not by those of a call: a row's result
-  // is the same alone and in company.
-  known.inFixedPoint = gemm.xType != TPRT_F32 && gemm.m <= kFixedRows;
+  // By the rows and texts that a program may have, not by those of a call: a
+  // text's result is the same alone and in company.
+  known.inFixedPoint = gemm.xType != TPRT_F32 && gemm.m <= kFixedRows &&
+                       impl->texts <= kFixedRows;
   checked.quantized = &known;
   std::vector<Call> one{checked};
   return impl->runAll(one);

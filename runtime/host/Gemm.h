@@ -22,8 +22,11 @@ namespace tprt {
 class GemmEngine final : public Engine {
 public:
   /// To be made, and used, on the rank's thread.
-  explicit GemmEngine(const Manifest &manifest) : GemmEngine(manifest.gemms) {}
-  explicit GemmEngine(const std::vector<Gemm> &gemms);
+  explicit GemmEngine(const Manifest &manifest)
+      : GemmEngine(manifest.gemms,
+                   manifest.generation ? manifest.generation->rows : 0) {}
+  /// A program that generates has steps for up to `texts` sequences.
+  explicit GemmEngine(const std::vector<Gemm> &gemms, int64_t texts = 0);
   ~GemmEngine() override;
 
   /// See tprt_api::gemms.

@@ -331,6 +331,35 @@ TEST(Quantized, FixedPoint) {
     }
 }
 
+/// A step of one text has the bits that it has among eight, where the program
+/// has steps of eight; a program for one need not.
+TEST(Quantized, StepsOfEveryCount) {
+  std::mt19937 random(kSeed);
+  Form form{QuantizedType::I4, ScaleType::BF16};
+  form.groupK = 32;
+  RandomWeight w;
+  int64_t n = 33, k = 256;
+  make(w, form, n, k, random);
+  std::string x = toBytes(TPRT_BF16, randomFloats(random, 8 * k));
+  std::vector<Gemm> steps = {describe(1, n, k, TPRT_BF16, TPRT_F32),
+                             describe(8, n, k, TPRT_BF16, TPRT_F32)};
+  for (int64_t texts : {8, 1}) {
+    GemmEngine engine(steps, texts);
+    std::vector<float> alone(size_t(n), 0), all(size_t(8 * n), 0);
+    ASSERT_OK(engine.run(
+        {0, 1, x.data(), k, nullptr, nullptr, nullptr, alone.data(), n},
+        w.weight));
+    ASSERT_OK(engine.run(
+        {1, 8, x.data(), k, nullptr, nullptr, nullptr, all.data(), n},
+        w.weight));
+    all.resize(size_t(n));
+    if (texts == 8)
+      EXPECT_EQ(alone, all) << "seed " << kSeed;
+    for (int64_t c = 0; c < n; ++c)
+      EXPECT_NEAR(alone[size_t(c)], all[size_t(c)], 1e-4);
+  }
+}
+
 /// A zero for x, one that is not finite, and elements far from the largest.
 TEST(Quantized, FixedPointAtTheEnds) {
   int64_t n = 3, k = 256;
