@@ -99,7 +99,7 @@ void readAll(const char *data, int64_t bytes) {
 /// lie in its first cache.
 double dotRate() {
   constexpr int64_t kDepth = 512, kLines = 8, kTimes = 20000;
-  // From the beginning of a line of the cache, as the engine has its rows.
+  // They begin with a line of the cache, as rows in the engine do.
   Buffer lines = std::move(*Buffer::allocate(kLines * kDepth * 4));
   Buffer rows = std::move(*Buffer::allocate(8 * (kDepth + 16) * 4));
   auto *w = reinterpret_cast<float *>(lines.data());

@@ -71,9 +71,9 @@ KernelSeconds CostModel::getKernel(const KernelWork &work) const {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-/// Of a host: seconds in which the threads or processes of a group meet, and
-/// bytes that a rank reads or writes per second where another rank has written
-/// them (docs/Rationale.md).
+/// The threads or processes of a host's group meet in `meetSeconds`, and a rank
+/// reads or writes `sharedBandwidth` bytes per second where another rank has
+/// written them (docs/Rationale.md).
 static constexpr double meetSeconds = 2e-6, sharedBandwidth = 8e9;
 
 SharedSum tp::getSharedSum(int64_t ranks, int64_t bytes) {

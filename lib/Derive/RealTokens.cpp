@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Operations are evaluated by their own folders: whole tensors where an
-// operation folds them, and a linalg operation point by point, each operation
-// of its body on attributes. Example, of a mask of ones:
+// operation folds them, and a linalg operation point by point, where each
+// operation of its body folds attributes. A mask of ones gives, for example:
 //
 //   n[b, s] += mask[b, t] where t <= s        [1, 2, 3, 4]
 //   p[b, s] = n[b, s] * mask[b, s] + 1        [2, 3, 4, 5]
@@ -162,7 +162,7 @@ DenseElementsAttr RealTokens::evaluateLoops(linalg::LinalgOp op) {
   }
   if (op->getNumResults() != 1)
     return {};
-  // Of each operand its elements; a scalar is one.
+  // A scalar operand has one element.
   SmallVector<SmallVector<Attribute>> elements;
   SmallVector<ArrayRef<int64_t>> shapes;
   for (Value operand : op->getOperands()) {

@@ -39,8 +39,8 @@ PeersOp tp::findPeers(Value value) {
 
 namespace {
 
-/// An addend, from its producer to the last reader of all ranks' addends, and
-/// of this one by any other way.
+/// An addend lives from its producer to the last operation that reads it, or
+/// the other ranks' addends.
 struct Site {
   PeersOp op;
   Operation *writer, *lastReader;

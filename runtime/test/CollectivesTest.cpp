@@ -10,9 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomCollective.h"
-
-#include "../collectives/BackendTable.h"
-#include "../support/Parallel.h"
+#include "ThreadRanks.h"
 
 #include <atomic>
 #include <cstring>
@@ -23,18 +21,6 @@ using namespace tprt;
 using namespace tprt::test;
 
 namespace {
-
-/// Runs job(rank) on a thread per rank.
-void onRanks(Backend &backend, const std::function<void(int64_t)> &job) {
-  std::vector<std::thread> threads;
-  for (int64_t r = 0; r < backend.size(); ++r)
-    threads.emplace_back([&, r] {
-      setWorkers(1 + r % 2);
-      job(r);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-}
 
 /// Compares rank r's output with the definition. `in` holds every rank's input.
 void expectDefinition(const Collective &c, const Mesh &mesh, int64_t r,
@@ -57,19 +43,6 @@ void expectDefinition(const Collective &c, const Mesh &mesh, int64_t r,
     double want = expected(c, self, index, inputs);
     ASSERT_EQ(got[i], want) << "rank " << r << " at " << formatShape(index);
   }
-}
-
-std::string describe(CallSite site) {
-  return "call " + std::to_string(site.id) + " layer " +
-         std::to_string(site.layer);
-}
-
-std::unique_ptr<Backend> threads(int64_t ranks, double timeoutSeconds) {
-  BackendOptions options;
-  options.backend = "threads";
-  options.ranks = ranks;
-  options.waits = {timeoutSeconds, describe};
-  return std::move(*makeBackend(options));
 }
 
 } // namespace

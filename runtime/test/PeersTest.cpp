@@ -11,8 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RunFixture.h"
-
-#include "../collectives/BackendTable.h"
+#include "ThreadRanks.h"
 
 #include <algorithm>
 #include <atomic>
@@ -26,29 +25,12 @@ using namespace tprt::test;
 
 namespace {
 
-std::string describe(CallSite site) {
-  return "call " + std::to_string(site.id) + " layer " +
-         std::to_string(site.layer);
-}
-
-std::unique_ptr<Backend> threads(int64_t ranks, double timeoutSeconds) {
-  BackendOptions options;
-  options.backend = "threads";
-  options.ranks = ranks;
-  options.waits = {timeoutSeconds, describe};
-  return std::move(*makeBackend(options));
-}
-
 /// Runs job(rank, communicator of all ranks) on a thread per rank.
 template <typename Job>
-void onRanks(Backend &backend, Job job) {
+void inGroup(Backend &backend, Job job) {
   std::vector<int64_t> all(size_t(backend.size()));
   std::iota(all.begin(), all.end(), 0);
-  std::vector<std::thread> ranks;
-  for (int64_t r : all)
-    ranks.emplace_back([&, r] { job(r, **backend.communicator(r, all)); });
-  for (std::thread &rank : ranks)
-    rank.join();
+  onRanks(backend, [&](int64_t r) { job(r, **backend.communicator(r, all)); });
 }
 
 Collective sumOf(int64_t count) {
@@ -69,7 +51,7 @@ int64_t runSequences(int64_t numSlots, const std::function<void()> &slow) {
   std::atomic<int64_t> wrong = 0;
   std::vector<std::vector<int64_t>> slots(kRanks,
                                           std::vector<int64_t>(numSlots));
-  onRanks(*backend, [&](int64_t r, Communicator &group) {
+  inGroup(*backend, [&](int64_t r, Communicator &group) {
     std::mt19937 order(7), delay(unsigned(r + 1));
     int64_t value = 0;
     for (int64_t n = 0; n < kSequences; ++n) {
@@ -118,7 +100,7 @@ TEST(Peers, AnEarlyWriteIsSeen) {
   Collective c = sumOf(1);
   std::atomic<bool> written = false;
   int64_t slot[2] = {1, 2}, seen = 0;
-  onRanks(*backend, [&](int64_t r, Communicator &group) {
+  inGroup(*backend, [&](int64_t r, Communicator &group) {
     const void *addends[2] = {};
     ASSERT_OK(group.peers(c, {0, 0}, &slot[r], addends));
     if (r == 0) {
@@ -140,7 +122,7 @@ TEST(Peers, AddendsAreInTheGroupsOrderWhoeverIsFirst) {
   std::vector<int64_t> group = {2, 0, 3, 1};
   int64_t slots[2][kRanks];
   std::atomic<int> wrong = 0;
-  onRanks(*backend, [&](int64_t r, Communicator &) {
+  inGroup(*backend, [&](int64_t r, Communicator &) {
     auto own = backend->communicator(r, group);
     for (int64_t n = 0; n < 64; ++n) {
       if ((n + r) % kRanks == 0)
@@ -160,7 +142,7 @@ TEST(Peers, AMeetingFreesTheOnlySlot) {
   Collective c = sumOf(1);
   int64_t slots[3];
   std::atomic<int> wrong = 0;
-  onRanks(*backend, [&](int64_t r, Communicator &group) {
+  inGroup(*backend, [&](int64_t r, Communicator &group) {
     for (int64_t n = 0; n < 100; ++n) {
       slots[r] = 10 * n + r;
       const void *addends[3] = {};
@@ -181,7 +163,7 @@ TEST(Peers, MissingRankIsNamed) {
   Collective c = sumOf(1);
   std::vector<Status> statuses(2);
   int64_t slots[2][2] = {};
-  onRanks(*backend, [&](int64_t r, Communicator &group) {
+  inGroup(*backend, [&](int64_t r, Communicator &group) {
     const void *addends[2] = {};
     statuses[r] = group.peers(c, {4, 6}, &slots[0][r], addends);
     if (r == 0)
@@ -198,7 +180,7 @@ TEST(Peers, DisagreementIsFound) {
   Collective c = sumOf(1);
   std::vector<Status> statuses(2);
   int64_t slots[2] = {};
-  onRanks(*backend, [&](int64_t r, Communicator &group) {
+  inGroup(*backend, [&](int64_t r, Communicator &group) {
     const void *addends[2] = {};
     statuses[r] = group.peers(c, {r, 0}, &slots[r], addends);
   });

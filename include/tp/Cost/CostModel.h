@@ -36,10 +36,10 @@ struct Span {
 /// node.
 Span getSpan(llvm::ArrayRef<AxisRef> axes, const Mesh &mesh, int64_t perNode);
 
-/// The seconds of a sum over the ranks of a group that share host memory, with
-/// the kernel that reads it: by a call of the runtime, in which each rank adds
-/// up its part and writes it to all, and two meetings; and as `tp.peers`, in
-/// which each rank reads all addends behind one meeting.
+/// The seconds that a sum over ranks which share host memory takes, with the
+/// kernel that reads it. In a call of the runtime each rank adds up its part,
+/// writes it to all, and meets the others twice. With `tp.peers` each rank
+/// meets the others once and reads all addends.
 struct SharedSum {
   double library, peers;
 };
