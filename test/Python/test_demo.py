@@ -1,9 +1,11 @@
-"""The demo's programs run with the packages that the demo installs, and no others.
+"""The demo's programs run with the packages that the demo installs and the programs that it builds,
+and no others.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -34,6 +36,17 @@ def modules(requirements):
             if line and line[0] not in "#-"}
 
 
+def built(folder):
+    """A folder of the programs that scripts/demo builds."""
+    line, = re.findall("^ninja -C build/dev (.*)$", (ROOT / "scripts/demo").read_text(), re.MULTILINE)
+    folder.mkdir()
+    for target in line.split():
+        program = pathlib.Path(os.environ["TP_MLIR_BIN"]) / target
+        if program.exists():  # A library is no program.
+            (folder / target).symlink_to(program)
+    return folder
+
+
 @pytest.mark.parametrize("name, arguments, change, code, said", [
     ("embed", ["1", "2"], "", 0, r"Largest difference between degrees \[1, 2\]"),
     ("continue", [], "", 0, "96 tokens as transformers' own"),
@@ -46,6 +59,8 @@ def test_demo(name, arguments, change, code, said, tmp_path):
     program = PROGRAM.format(absent=absent, name=name, arguments=arguments,
                              scripts=str(ROOT / "scripts"),
                              change=change.format(folder=str(tmp_path)))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    environment = {**os.environ, "TP_MLIR_BIN": str(built(tmp_path / "bin"))}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env=environment)
     assert done.returncode == code, done.stderr
     assert re.search(said, done.stdout), done.stdout + done.stderr
