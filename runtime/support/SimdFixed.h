@@ -28,6 +28,9 @@ namespace {
 /// Elements of a chunk, which one vector of packed bytes holds.
 constexpr int kFixedChunk = 8 * kLanes;
 
+/// Chunks of a group that are added up before they are scaled.
+constexpr int kFixedTogether = kLanes == 8 ? 2 : 1;
+
 typedef uint8_t Packed __attribute__((vector_size(kLanes * 4)));
 typedef uint16_t PackedWords __attribute__((vector_size(kLanes * 4)));
 typedef Packed PackedU __attribute__((aligned(1), may_alias));
@@ -38,6 +41,8 @@ typedef IVec IVecU __attribute__((aligned(4), may_alias));
 //===----------------------------------------------------------------------===//
 
 constexpr int kDigits = 3;
+/// The largest integer that has so many, each at most 127.
+constexpr int kLargest = 127 * 0x10101;
 
 /// A chunk of x in memory: for each digit, the highest first, those of even
 /// elements and those of odd ones; the sums over a lane's eight elements, times
@@ -64,10 +69,9 @@ struct FixedRow {
       factor(out, k) = __builtin_nanf("");
       return;
     }
-    // The largest integer of three digits is 127 * 0x10101. The factor is no
-    // subnormal, nor is what x is multiplied by infinite.
+    // The factor is no subnormal, nor is what x is multiplied by infinite.
     int shift = most ? std::min(22 - std::ilogb(largest), 126) : 0;
-    if (std::ldexp(largest, shift) > 127 * 0x10101)
+    if (std::ldexp(largest, shift) > kLargest)
       --shift;
     for (int64_t p = 0; p < k; p += kFixedChunk)
       cut(x + p, std::min<int64_t>(kFixedChunk, k - p), std::ldexp(1.0f, shift),
@@ -144,26 +148,49 @@ struct Unpacker {
   }
 };
 
+/// Sums over the lanes of N chunks, and 256 times `sum`. The digits of one
+/// chunk are `stride` vectors from those of the next.
 #if defined(__AVX512VNNI__)
-inline IVec addDigit(const Unpacked &w, const PackedU *digits, IVec sum) {
-  __m512i even = _mm512_dpbusd_epi32((__m512i)(sum << 8), (__m512i)w.even,
-                                     (__m512i)digits[0]);
-  return (IVec)_mm512_dpbusd_epi32(even, (__m512i)w.odd, (__m512i)digits[1]);
+template <int N>
+inline IVec addDigit(const Unpacked (&w)[N], const PackedU *digits, int stride,
+                     IVec sum) {
+  sum <<= 8;
+  for (int c = 0; c < N; ++c, digits += stride)
+    sum = (IVec)_mm512_dpbusd_epi32(_mm512_dpbusd_epi32((__m512i)sum,
+                                                        (__m512i)w[c].even,
+                                                        (__m512i)digits[0]),
+                                    (__m512i)w[c].odd, (__m512i)digits[1]);
+  return sum;
 }
 #else
-/// Sums of four products, none above 24 * 128, fit in 16 bits.
-inline IVec addDigit(const Unpacked &w, const PackedU *digits, IVec sum) {
+typedef int16_t Pairs __attribute__((vector_size(kLanes * 4)));
+
+inline Pairs multiplyPairs(Packed w, Packed digits) {
 #if defined(__AVX512F__)
-  __m512i pairs = _mm512_add_epi16(
-      _mm512_maddubs_epi16((__m512i)w.even, (__m512i)digits[0]),
-      _mm512_maddubs_epi16((__m512i)w.odd, (__m512i)digits[1]));
-  return (sum << 8) + (IVec)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+  return (Pairs)_mm512_maddubs_epi16((__m512i)w, (__m512i)digits);
 #else
-  __m256i pairs = _mm256_add_epi16(
-      _mm256_maddubs_epi16((__m256i)w.even, (__m256i)digits[0]),
-      _mm256_maddubs_epi16((__m256i)w.odd, (__m256i)digits[1]));
-  return (sum << 8) + (IVec)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  return (Pairs)_mm256_maddubs_epi16((__m256i)w, (__m256i)digits);
 #endif
+}
+
+inline IVec addPairs(Pairs pairs) {
+#if defined(__AVX512F__)
+  return (IVec)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi16(1));
+#else
+  return (IVec)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi16(1));
+#endif
+}
+
+template <int N>
+inline IVec addDigit(const Unpacked (&w)[N], const PackedU *digits, int stride,
+                     IVec sum) {
+  // Four products a chunk, none above 24 * 128.
+  static_assert(N * 4 * 24 * 128 <= INT16_MAX);
+  Pairs pairs = {};
+  for (int c = 0; c < N; ++c, digits += stride)
+    pairs += multiplyPairs(w[c].even, digits[0]) +
+             multiplyPairs(w[c].odd, digits[1]);
+  return (sum << 8) + addPairs(pairs);
 }
 #endif
 
@@ -219,25 +246,32 @@ struct FixedProducts {
     }
   }
 
-  /// Adds the products with a chunk of X rows of x, which take turns: the sums
+  /// Adds the products with N chunks of X rows of x, which take turns: the sums
   /// of one wait for each other.
-  template <int X>
-  void add(const Unpacked &elements, const float *x, int64_t stride,
+  template <int N, int X>
+  void add(const Unpacked (&elements)[N], const float *x, int64_t stride,
            Vec (&total)[X]) const {
+    constexpr int kNext = Row::kFloats / kLanes;
+    // The differences fit; that the sums before them may wrap does no harm.
+    static_assert(N * 8 * 16ll * kLargest <= INT32_MAX);
     IVec exact[X] = {};
     for (int d = 0; d < kDigits; ++d)
       for (int j = 0; j < X; ++j)
         exact[j] = addDigit(
             elements, reinterpret_cast<const PackedU *>(x + j * stride) + 2 * d,
-            exact[j]);
+            kNext, exact[j]);
     for (int j = 0; j < X; ++j) {
-      const float *row = x + j * stride;
-      IVec ofX = *reinterpret_cast<const IVecU *>(row + Row::kSums);
+      IVec ofX = {};
+      for (int c = 0; c < N; ++c)
+        ofX += *reinterpret_cast<const IVecU *>(x + j * stride + Row::kSums +
+                                                c * Row::kFloats);
       if constexpr (HasZeros)
         ofX *= zero;
       total[j] += __builtin_convertvector(exact[j] - ofX, Vec) * scale;
       if constexpr (HasZeros)
-        total[j] -= load(row + Row::kFloatSums) * rest;
+        for (int c = 0; c < N; ++c)
+          total[j] -=
+              load(x + j * stride + Row::kFloatSums + c * Row::kFloats) * rest;
     }
   }
 };

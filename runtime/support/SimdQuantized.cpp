@@ -552,18 +552,27 @@ struct FixedTile {
         products[i].group(lines.scales + at, lines.zeros + at, lines.rests + at,
                           index);
       }
-      for (int64_t last = std::min(end, k); p < last;
-           p += C, x += Products::Row::kFloats) {
+      auto take = [&](auto count) {
         for (int i = 0; i < W; ++i) {
-          Unpacked elements = unpack(chunkAt<C, Products::kChunkBytes>(
-              lines.at[i], p, k, ahead, copy));
+          Unpacked elements[count];
+          for (int c = 0; c < count; ++c)
+            elements[c] = unpack(chunkAt<C, Products::kChunkBytes>(
+                lines.at[i], p + c * C, k, ahead, copy));
           products[i].add(elements, x, xStride, total[i]);
           // Each line reads the digits again: sixteen registers do not hold
           // them, and would go to memory.
           if constexpr (kLanes == 8)
             asm volatile("" ::: "memory");
         }
-      }
+        p += count * C;
+        x += count * Products::Row::kFloats;
+      };
+      int64_t last = std::min(end, k);
+      while (p + (kFixedTogether - 1) * C < last)
+        take(std::integral_constant<int, kFixedTogether>());
+      if constexpr (kFixedTogether > 1)
+        if (p < last)
+          take(std::integral_constant<int, 1>());
     }
     // Behind the chunks of x there are the powers of two.
     for (int i = 0; i < W; ++i) {

@@ -394,6 +394,36 @@ TEST(Quantized, FixedPointAtTheEnds) {
   }
 }
 
+/// Every element and every x is the largest there is: no sum of a group is too
+/// large for its integer.
+TEST(Quantized, FixedPointOfTheLargest) {
+  constexpr float kX = 1.9921875f; // of eight bits
+  int64_t n = 3, k = 512;
+  GemmEngine engine({describe(1, n, k, TPRT_BF16, TPRT_F32)});
+  auto check = [&](QuantizedType type, int code, int zero, float value) {
+    std::vector<uint8_t> packed(size_t(n * k / 2), uint8_t(code * 0x11));
+    std::vector<float> scales(size_t(n), 0.5f), y(size_t(n), 77.0f);
+    QuantizedWeight w;
+    w.type = type, w.n = n, w.k = k, w.groupN = 1, w.zero = zero;
+    w.values = packed.data(), w.scales = scales.data();
+    for (float x : {kX, -kX}) {
+      std::string bytes = toBytes(TPRT_BF16, std::vector<float>(size_t(k), x));
+      ASSERT_OK(engine.run(
+          {0, 1, bytes.data(), k, nullptr, nullptr, nullptr, y.data(), n}, w));
+      for (float sum : y)
+        EXPECT_EQ(sum, float(k) * 0.5f * value * x);
+    }
+  };
+  check(QuantizedType::U4, 15, 8, 7);
+  check(QuantizedType::U4, 0, 8, -8);
+  check(QuantizedType::U4, 15, 0, 15);
+  check(QuantizedType::U4, 0, 16, -16);
+  check(QuantizedType::I4, 7, 0, 7);
+  check(QuantizedType::I4, 8, 0, -8);
+  check(QuantizedType::E2M1, 7, 0, 6);
+  check(QuantizedType::E2M1, 15, 0, -6);
+}
+
 TEST(Quantized, Blocks) {
   for (QuantizedType type : {QuantizedType::E4M3, QuantizedType::I8})
     for (int64_t first : {0, 64, 100})
