@@ -26,8 +26,9 @@ def test_load():
 
 
 def test_a_shared_cache():
-    """A little of `benchmarks/shared-cache`: a quarter of the cells that the rows can fill."""
-    with shared_cache.opened(4, shared_cache.CONTEXT) as server:
+    """A little of `benchmarks/shared-cache --quantize int4-g32`: a quarter of the cells that the
+    rows can fill, and weights whose products are made otherwise for few rows than for many."""
+    with shared_cache.opened(4, shared_cache.CONTEXT, "--quantize", "int4-g32") as server:
         print("seed 5")
         asked = shared_cache.questions(server.url, 8, 5)
         assert len(asked) >= 4
