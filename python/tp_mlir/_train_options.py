@@ -42,6 +42,7 @@ def _schedule(text):
 COMPILED = {
     "mesh": (str, "ranks, such as tp=2 or dp=2,tp=2"),
     "plan": (str, "how the model is cut: megatron, megatron-sp, ... or a file"),
+    "target": (str, "what runs it: cpu or cuda, with a GPU for each rank"),
     "allow_padding": (None, "cut heads even where more than half of them would be padding"),
     "dtype": (word("f32", "bf16"), "type of the weights in memory: f32 or bf16"),
     "recompute": (word("none", "selective", "full"),
@@ -68,8 +69,9 @@ RUN = {
     "patience": (integer(1), "end after so many of these in a row that are no better than the best"),
     "max_skips": (integer(0), "steps in a row that may be skipped as their loss or gradient norm is not "
                   "finite (default: 10)"),
-    "backend": (word("threads", "processes", "mpi"),
-                "what the ranks are: threads, processes or mpi"),
+    "backend": (word("threads", "processes", "mpi", "nccl"),
+                "what the ranks are: threads, processes or mpi; nccl, with a GPU each (default: the "
+                "target's)"),
 }
 # Those of one optimizer.
 _OF = {"adamw": ("betas", "eps"), "sgd": ("momentum",)}

@@ -12,6 +12,7 @@ every call of it a launch. A few fixtures; TRAINING=all in the environment: all.
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import numpy
@@ -20,6 +21,8 @@ import training
 from device import BIN, FIXTURES, Artifact
 from reference import fixtures
 from safetensors.numpy import load_file, save_file
+
+from tp_mlir import train as tp_train
 
 ALL = os.environ.get("TRAINING") == "all"
 GRADIENTS = {("gpt2", 1, "megatron", "f32"), ("llama-gqa", 2, "megatron-sp", "f32"),
@@ -113,3 +116,32 @@ def test_steps(fixture, degree, plan, dropout, tmp_path):
         assert numpy.array_equal(saved[name], values), name
     # A rate that is kept, or not the step's, is another run.
     assert numpy.abs(constant / wanted - 1).max() > 1e-2
+
+
+def test_tp_train(tmp_path, monkeypatch):
+    """tp-train --target cuda: the losses of the CPU, and of a run that goes on on the other."""
+    model = tmp_path / "model"
+    model.mkdir()
+    for path in (FIXTURES / "text-model").glob("*.json"):
+        shutil.copy(path, model)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(
+        {**config, "num_hidden_layers": 1, "hidden_size": 64, "dtype": "float32"}))
+    (model / "text").write_text("The quick brown fox jumps over the lazy dog.\n" * 40)
+    # The same options give the same kernels.
+    made = Artifact(tmp_path, model, degree=2, checks=False, train="adamw", batch=4, seq=16, clip=1)
+
+    def losses(out, *more):
+        assert tp_train.main([str(word) for word in (
+            model, model / "text", "-o", tmp_path / out, "--mesh", "tp=2", "--seq", 16, "--batch",
+            4, "--lr", 3e-3, "--schedule", "constant", *more)]) == 0
+        lines = (tmp_path / out / "train.jsonl").read_text().splitlines()
+        return numpy.array([json.loads(line)["loss"] for line in lines])
+
+    wanted = losses("host", "--steps", 4)
+    for name, value in made.environment().items():
+        monkeypatch.setenv(name, value)
+    found = losses("device", "--steps", 2, "--target", "cuda:ptx")
+    assert numpy.abs(found / wanted[:2] - 1).max() <= 1e-4
+    found = losses("device", "--steps", 4, "--resume")
+    assert numpy.abs(found / wanted - 1).max() <= 1e-4
