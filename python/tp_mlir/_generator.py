@@ -8,13 +8,10 @@ hands them to those who submitted.
 """
 
 import atexit
-import contextlib
 import ctypes
 import json
 import math
 import pathlib
-import signal
-import sys
 import tempfile
 import threading
 from dataclasses import replace
@@ -23,16 +20,12 @@ import numpy
 
 from . import _cache, _checkpoint, _forks, _tools
 from ._errors import from_exit
-from ._ranks import Ranks
-from ._session import Session, _Sized, functions, is_launched, seconds
+from ._ranks import of_program
+from ._session import Session, _Sized, functions
 from ._units import bytes_text
 from .engine import (ClosedError, ContextError, EngineError, Event, Logprobs, QueueFullError,
                      Stats)
 
-# Backends whose ranks are processes that any program can start.
-_STARTED = ("processes", "nccl")
-# Of several ranks of a target, where the one that the runtime chooses needs a launcher.
-_BACKENDS = {"cuda": "nccl"}
 _FINISH = (None, "length", "stop", "cancel", "error")
 _ERRORS = {1: ContextError, 6: QueueFullError, 7: ClosedError}
 # More than any vocabulary and context.
@@ -145,7 +138,6 @@ def _signatures():
     code, handle, text = ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p
     return {
         "open": (code, handle, ctypes.c_int64, ctypes.POINTER(handle)),
-        "follow": (code, handle),
         "close": (None, handle),
         "error": (text,),
         "submit": (code, handle, ctypes.POINTER(_Request), ctypes.c_int64,
@@ -174,26 +166,20 @@ class Generator:
         """`about` and `notes` are what is known of the program, as engine.Engine has them."""
         self.about, self.notes = about, tuple(notes)
         self.failure, self._guesses = None, speculate or 0
-        self._session = self._ranks = self._thread = None
+        self._session = self._thread = None
         self._handle = ctypes.c_void_p()
         self._calls = functions("tprt_generate_", _signatures())
         self._on_event, self._masks = {}, {}
         self._changed = threading.Condition()
         self._closing = self._is_forked = False
         _forks.watch(self)
-        place = contextlib.nullcontext()
-        if ranks > 1 and backend in _STARTED and not is_launched():
-            self._ranks = Ranks(ranks, path, weights, backend, seconds(timeout))
-            place = self._ranks.first()
         # The other ranks would take an end without it for a loss.
         atexit.register(self.close)
         try:
-            with place:
-                self._session = Session(path, weights, backend, timeout, self._failed)
+            self._session = Session(path, weights, backend, timeout, self._failed, ranks=ranks,
+                                    leads=True)
             self._open(queue)
         except BaseException:
-            if self._ranks:
-                self._ranks.end(0)
             self.close()
             raise
         self._thread = threading.Thread(target=self._tell, name="tp-mlir events", daemon=True)
@@ -206,15 +192,7 @@ class Generator:
         self._is_forked = True
 
     def _open(self, queue):
-        session = self._session._handle
-        if self._session.rank != 0:
-            # Launchers tell all ranks to end, where rank 0 may have answers to end first.
-            if threading.current_thread() is threading.main_thread():
-                for number in (signal.SIGINT, signal.SIGTERM):
-                    signal.signal(number, signal.SIG_IGN)
-            self._check(self._calls["follow"](session))
-            sys.exit(0)
-        self._check(self._calls["open"](session, queue, ctypes.byref(self._handle)))
+        self._check(self._calls["open"](self._session._handle, queue, ctypes.byref(self._handle)))
         program = self._counts()
         if self._guesses and not program["may_guess"]:
             raise from_exit("libtprt", 2, f"expected speculate 0, got {self._guesses}, as this "
@@ -232,7 +210,7 @@ class Generator:
     def _failed(self, code, text):
         """Nothing will be answered any more."""
         if self.failure is None:
-            text += self._ranks.killed() if self._ranks else ""
+            text += self._session.killed() if self._session else ""
             self.failure = from_exit("libtprt", code, text)
 
     def _tell(self):
@@ -331,8 +309,6 @@ class Generator:
             self._calls["close"](handle)
         if self._session:
             self._session.close()
-        if self._ranks:
-            self._ranks.end()
         atexit.unregister(self.close)
 
 
@@ -343,16 +319,10 @@ class _Compiled(Generator):
         with tempfile.TemporaryDirectory(prefix="tp-mlir-") as place:
             path = pathlib.Path(place) / "program.tpa"
             _cache.compile_into(path, folder, options)
-            # As tp-compile has read it, which refuses what is none.
-            mesh = options["mesh"] or "tp=1"
-            ranks = math.prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
-            super().__init__(path, folder, _backend(backend, ranks, options["target"] or ""),
-                             timeout, queue, ranks, speculate, *_describe(_inspect(path)))
-
-
-def _inspect(path):
-    """What tp-inspect says of a program."""
-    return json.loads(_tools.run("tp-inspect", ["--json", path]))
+            told = _tools.inspect(path)
+            backend, ranks = of_program(told, backend)
+            super().__init__(path, folder, backend, timeout, queue, ranks, speculate,
+                             *_describe(told))
 
 
 def _describe(told):
@@ -373,25 +343,18 @@ def _describe(told):
                    f"have at most as many together, and not the {context:,} of --context"]
 
 
-def _backend(backend, ranks, target):
-    if ranks > 1 and backend is None:
-        return _BACKENDS.get(target.partition(":")[0])
-    return backend
-
-
 def _open_program(path, folder, backend, timeout, queue, speculate, options):
     """The engine of a program that tp-compile has made, whose options are no more to be chosen."""
     for name, value in options.items():
         if value not in (None, False):
             raise from_exit("tp-run", 2, f"the program {path} has been compiled: expected no "
                             f"{name} beside it, got {value!r}")
-    told = _inspect(path)
+    told = _tools.inspect(path)
     if "generation" not in told["manifest"]:
         raise from_exit("tp-run", 1, f"the program {path} has no steps of generation: expected "
                         "one made with tp-compile --generate")
-    ranks, device = told["artifact"]["ranks"], told["manifest"]["target"].get("device", "cpu")
-    return Generator(path, folder, _backend(backend, ranks, device), timeout, queue, ranks,
-                     speculate, *_describe(told))
+    backend, ranks = of_program(told, backend)
+    return Generator(path, folder, backend, timeout, queue, ranks, speculate, *_describe(told))
 
 
 def open_engine(folder, *, program=None, mesh=None, plan=None, target=None, context=None,

@@ -11,7 +11,7 @@ import tempfile
 import numpy
 from safetensors.numpy import load_file, save_file
 
-from . import _forks, _session, _tools
+from . import _forks, _ranks, _session, _tools
 from ._tools import options as _options
 from ._trainer import Trainer
 
@@ -119,21 +119,26 @@ class Program:
 
         Args:
             weights: checkpoint folder, or "random:SEED".
-            backend: "threads" (the default), which runs one rank on a GPU too.
+            backend: "threads" (the default), which runs one rank on a GPU too; "processes", or
+                "nccl", with a GPU for each rank (the default of several), where this process is
+                rank 0 and starts the others; or what a launcher has started, whose ranks all
+                make the same calls.
             timeout: seconds that a rank waits for another.
 
         Returns:
             Session.
         """
-        return _session.Session(self.path, weights, backend, timeout)
+        backend, ranks = _ranks.of_program(_tools.inspect(self.path), backend)
+        return _session.Session(self.path, weights, backend, timeout, ranks=ranks)
 
-    def train(self, weights, lr, timeout=None, resume=None, _source=None, **settings):
-        """Open a training program (compile(..., train="adamw")) in this process, to train it:
-        its ranks are threads.
+    def train(self, weights, lr, backend=None, timeout=None, resume=None, _source=None, **settings):
+        """Open a training program (compile(..., train="adamw")) in this process, to train it.
 
         Args:
             weights: checkpoint folder, or "init:SEED".
             lr: the learning rate, or a function of the step's number, which begins with 1.
+            backend: as open's. Of ranks that a launcher has started rank 0 gets the Trainer; on
+                the others this call takes part until it is closed, and raises SystemExit.
             timeout: seconds that a rank waits for another.
             resume: a folder that Trainer.save has written, or will write: training goes on from
                 there if it exists, with the seed and the settings that it had unless others
@@ -148,8 +153,9 @@ class Program:
             Trainer.
         """
         goes_on = resume is not None and pathlib.Path(resume).exists()
-        session = _session.Session(self.path, resume if goes_on else weights, timeout=timeout,
-                                   is_checkpoint=goes_on)
+        backend, ranks = _ranks.of_program(_tools.inspect(self.path), backend)
+        session = _session.Session(self.path, resume if goes_on else weights, backend, timeout,
+                                   is_checkpoint=goes_on, ranks=ranks, leads=True)
         source = _source or next((one for one in (weights, self._source) if one and (
             pathlib.Path(one) / "config.json").is_file()), None)
         try:

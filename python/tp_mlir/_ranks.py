@@ -1,9 +1,9 @@
-"""The ranks of an engine that are processes, where nobody else has started them.
+"""The ranks of a program that are processes, where nobody else has started them.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-This process becomes rank 0; the others follow it until it closes its generator
+This process becomes rank 0; the others follow it until it closes its session
 (`_follow`). They find each other as those of a launcher do, by variables of the
 environment (docs/RuntimeABI.md), under a name that no other job has.
 """
@@ -20,6 +20,13 @@ from . import _forks
 
 # How long ranks may take to end once they have nothing to do.
 _END_SECONDS = 5
+
+
+def of_program(told, backend):
+    """The backend of a program that tp-inspect tells of, and how many ranks it has. Of several on
+    GPUs, where none is named, it is nccl, for which the runtime would expect a launcher."""
+    ranks, device = told["artifact"]["ranks"], told["manifest"]["target"].get("device", "cpu")
+    return backend or ("nccl" if device == "cuda" and ranks > 1 else None), ranks
 
 
 class Ranks:

@@ -7,21 +7,32 @@ The runtime's C interface (runtime/include/tprt/tprt.h) by ctypes, which lets go
 interpreter's lock while a call runs.
 """
 
+import atexit
+import contextlib
 import ctypes
 import functools
 import json
 import math
 import pathlib
+import signal
+import sys
+import threading
+import weakref
 
 import numpy
 
 from . import _forks, _tools
 from ._errors import InputError, from_exit
+from ._ranks import Ranks
 
 _TYPES = {"F32": numpy.float32, "F16": numpy.float16, "I64": numpy.int64, "I32": numpy.int32,
           "I8": numpy.int8, "U8": numpy.uint8, "BOOL": numpy.bool_}
 _WIDE = {b"F16": b"F32", b"BF16": b"F32"}
 _NAMES = {numpy.dtype(kind): name for name, kind in _TYPES.items()}
+# Those that are open, whose other ranks would take this process' end for a loss.
+_leading = weakref.WeakSet()
+# Backends whose ranks we start ourselves where no launcher has.
+_STARTED = ("processes", "nccl")
 
 
 class _Sized(ctypes.Structure):
@@ -94,6 +105,8 @@ def _runtime():
     return functions("tprt_", {
         "open": (ctypes.c_int32, text, ctypes.POINTER(_Options), ctypes.POINTER(session)),
         "close": (None, session),
+        "lead": (ctypes.c_int32, session),
+        "follow": (ctypes.c_int32, session),
         "launched": (ctypes.c_int32,),
         "error": (text, session),
         "ranks": (size, session),
@@ -133,14 +146,20 @@ def seconds(timeout):
     return timeout
 
 
+@atexit.register
+def _close_all():
+    for session in list(_leading):
+        session.close()
+
+
 class Session:
     """A program that is open, with its weights; made by Program.open.
 
     One thread at a time may use it. Close it, or use it in a `with`: its weights are
     memory of this process. Its ranks are threads of this process, or, for a backend other
-    than threads, processes of which this is one; then all of them make the same calls, rank 0
-    alone gets results, and `on_failure(code, text)` is called from another thread as soon as
-    any rank is lost or has failed.
+    than threads, processes of which this is one. Then rank 0 alone gets results, and
+    `on_failure(code, text)` is called from another thread as soon as any rank is lost or has
+    failed.
 
     Attributes:
         ranks: how many ranks run the program.
@@ -148,13 +167,53 @@ class Session:
     """
 
     def __init__(self, path, weights, backend=None, timeout=None, on_failure=None,
-                 is_checkpoint=False):
-        """`is_checkpoint`: `weights` is a folder that `save_checkpoint` has written."""
+                 is_checkpoint=False, ranks=1, leads=False):
+        """
+        Args:
+            is_checkpoint: whether `weights` is a folder that `save_checkpoint` has written.
+            ranks: how many the program has. Where no launcher has started this process, it is
+                rank 0 of a backend that has processes, and starts the others.
+            leads: whether rank 0 alone makes calls, which it always does where it has started
+                the others. On them the constructor then takes part until rank 0 closes its
+                session, and raises SystemExit. If not, all ranks make the same calls.
+        """
         self._calls = _runtime()
         self._handle = ctypes.c_void_p()
         self._given = {}
-        self._is_forked = False
+        self._is_forked, self._others = False, None
         _forks.watch(self)
+        place = contextlib.nullcontext()
+        if ranks > 1 and backend in _STARTED and not is_launched():
+            self._others = Ranks(ranks, path, weights, backend, seconds(timeout),
+                                 int(is_checkpoint))
+            place, leads = self._others.first(), True
+        try:
+            with place:
+                self._open(path, weights, backend, timeout, on_failure, is_checkpoint)
+            self.ranks = self._calls["ranks"](self._handle)
+            self.rank = self._calls["rank_here"](self._handle)
+            if leads:
+                self._lead()
+        except BaseException:
+            if self._others:
+                self._others.end(0)
+            self.close()
+            raise
+
+    def _lead(self):
+        if self.rank == 0:
+            self._call("lead")
+            _leading.add(self)
+            return
+        # Launchers tell all ranks to end, where rank 0 may have something to end first.
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+        self._call("follow")
+        self.close()
+        sys.exit(0)
+
+    def _open(self, path, weights, backend, timeout, on_failure, is_checkpoint):
         # Kept, as the library may call it until the end.
         self._on_failure = _OnFailure(
             (lambda context, rank, code, text: on_failure(code, text.decode()))
@@ -163,14 +222,11 @@ class Session:
                            timeout_seconds=seconds(timeout), on_failure=self._on_failure)
         self._check(self._calls["open"](str(path).encode(), ctypes.byref(options),
                                         ctypes.byref(self._handle)))
-        try:
-            self._call("load_checkpoint" if is_checkpoint else "load_weights",
-                       str(weights).encode())
-        except Exception:
-            self.close()
-            raise
-        self.ranks = self._calls["ranks"](self._handle)
-        self.rank = self._calls["rank_here"](self._handle)
+        self._call("load_checkpoint" if is_checkpoint else "load_weights", str(weights).encode())
+
+    def killed(self):
+        """How ranks that it has started were killed, as far as they were, in words."""
+        return self._others.killed() if self._others else ""
 
     def _check(self, code):
         if code != 0:
@@ -178,7 +234,7 @@ class Session:
 
     def forked(self):
         """This is the copy of a child, which leaves the session to its parent."""
-        self._handle, self._is_forked = ctypes.c_void_p(), True
+        self._handle, self._others, self._is_forked = ctypes.c_void_p(), None, True
 
     def _expect_open(self):
         if self._is_forked:
@@ -307,6 +363,9 @@ class Session:
         if self._handle:
             self._calls["close"](self._handle)
             self._handle = ctypes.c_void_p()
+        if self._others:
+            self._others.end()
+            self._others = None
 
     def __enter__(self):
         return self

@@ -4,6 +4,7 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -48,6 +49,11 @@ def relay_remarks(text):
         if (": remark: " in line or ": warning: " in line) and line not in _said:
             _said.add(line)
             print(line, file=sys.stderr, flush=True)
+
+
+def inspect(program):
+    """What tp-inspect says of an artifact."""
+    return json.loads(run("tp-inspect", ["--json", program]))
 
 
 def run(tool, arguments, progress=False):

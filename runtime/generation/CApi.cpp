@@ -118,7 +118,7 @@ int32_t tprt_generate_open(tprt_session *session, int64_t queue,
     if (!own.root())
       return userError("rank ", own.rank(),
                        " cannot open a generator: rank 0 "
-                       "does, and the others call tprt_generate_follow");
+                       "does, and the others call tprt_follow");
     TPRT_ASSIGN(auto program, generationOf(own.manifest()));
     TPRT_ASSIGN(auto model, SessionModel::make(own));
     *generator = new tprt_generator{
@@ -128,14 +128,6 @@ int32_t tprt_generate_open(tprt_session *session, int64_t queue,
         {},
         {}};
     return {};
-  });
-}
-
-int32_t tprt_generate_follow(tprt_session *session) {
-  return guardHere(session, [&]() -> Status {
-    if (session->session->root())
-      return userError("rank 0 follows nobody: it calls tprt_generate_open");
-    return follow(*session->session);
   });
 }
 

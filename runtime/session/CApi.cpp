@@ -147,8 +147,30 @@ int32_t tprt_open(const char *artifact, const tprt_options *options,
 }
 
 void tprt_close(tprt_session *session) {
-  if (session && !isForked(session->process))
-    delete session;
+  if (!session || isForked(session->process))
+    return;
+  // Ranks that are lost hear of it otherwise.
+  (void)session->session->endLead();
+  delete session;
+}
+
+int32_t tprt_lead(tprt_session *session) {
+  return guard(session, [&]() -> Status {
+    if (!session->session->root())
+      return userError("rank ", session->session->rank(),
+                       " cannot lead: rank 0 does, and the others call "
+                       "tprt_follow");
+    session->session->lead();
+    return {};
+  });
+}
+
+int32_t tprt_follow(tprt_session *session) {
+  return guard(session, [&]() -> Status {
+    if (session->session->root())
+      return userError("rank 0 follows nobody: it calls tprt_lead");
+    return session->session->follow();
+  });
 }
 
 int32_t tprt_launched() {

@@ -528,6 +528,10 @@ Status Session::failure() const {
 }
 
 Status Session::refuse(const Status &status) {
+  return isLeading ? status : refuseTogether(status);
+}
+
+Status Session::refuseTogether(const Status &status) {
   if (loaded && processes())
     (void)onRanks([this](int64_t r) { return backend_->agree(r, 0, kStep); });
   return status;
@@ -541,6 +545,7 @@ Status Session::expectAllRanks() const {
 }
 
 Status Session::resetStates() {
+  TPRT_TRY(tell({Call::ResetStates}));
   if (!loaded)
     return userError("no weights are loaded");
   statesReady = false;

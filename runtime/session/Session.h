@@ -178,12 +178,15 @@ public:
   Status resetStates();
 
   /// From now until endLead rank 0 alone decides what runs: where ranks are
-  /// processes, its calls of step, read, state and peakBytes are sent to the
-  /// others, which are in follow().
+  /// processes, its calls that all ranks make are sent to the others, which are
+  /// in follow().
   void lead() { isLeading = processes() && root(); }
   Status endLead();
-  /// Makes the calls that rank 0 sends, until its endLead. The time between
-  /// calls is not limited while rank 0 lives.
+  /// Whether rank 0 makes the calls of all ranks: it has them, or leads them.
+  bool decidesAlone() const { return !processes() || isLeading; }
+  /// Makes the calls that rank 0 sends, until its endLead; those that all ranks
+  /// refuse alike change nothing. The time between calls is not limited while
+  /// rank 0 lives.
   Status follow();
 
   /// Whether this process gets results: all do but ranks that are processes
@@ -260,9 +263,25 @@ private:
   bool processes() const { return backend_ && backend_->channel(); }
   /// A call of rank 0 that the others repeat.
   struct Call {
-    enum Kind : int64_t { Step, Read, ReadRows, State, PeakBytes, End } kind;
+    enum Kind : int64_t {
+      Step,
+      Read,
+      ReadRows,
+      ReadStates,
+      ResetStates,
+      State,
+      Stats,
+      Timeline,
+      PeakBytes,
+      End
+    } kind;
     int64_t index = 0, first = 0, rows = 0; ///< an entry or a state, and rows
   };
+  /// Makes a call that rank 0 has sent.
+  Status make(const Call &call, const std::vector<Binding> &inputs,
+              const std::vector<Binding> &outputs);
+  /// Refuses a step that all ranks have begun.
+  Status refuseTogether(const Status &status);
   /// Sends the call, if this rank leads.
   Status tell(const Call &call, const std::vector<Binding> &inputs = {},
               const std::vector<Binding> &outputs = {});

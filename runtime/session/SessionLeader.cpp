@@ -73,6 +73,33 @@ Status Session::endLead() {
   return status;
 }
 
+Status Session::make(const Call &call, const std::vector<Binding> &inputs,
+                     const std::vector<Binding> &outputs) {
+  switch (call.kind) {
+  case Call::Step:
+    return step(call.index, inputs, outputs);
+  case Call::Read:
+    return read(call.index, outputs);
+  case Call::ReadRows:
+    return readRows(call.index, outputs[0], call.first);
+  case Call::ReadStates:
+    return readStates(outputs);
+  case Call::ResetStates:
+    return resetStates();
+  case Call::State:
+    return state(call.index, call.first, call.rows).status();
+  case Call::Stats:
+    return stats().status();
+  case Call::Timeline:
+    return timeline().status();
+  case Call::PeakBytes:
+    return peakBytes().status();
+  case Call::End:
+    break;
+  }
+  return {};
+}
+
 Status Session::follow() {
   while (true) {
     TPRT_ASSIGN(auto block, fromRoot());
@@ -81,25 +108,12 @@ Status Session::follow() {
     SentTensors given, wanted;
     if (!reader(call) || !get(reader, given) || !get(reader, wanted))
       return internalError("rank ", rank(), " cannot read a call of rank 0");
-    switch (call.kind) {
-    case Call::Step:
-      TPRT_TRY(step(call.index, bindingsOf(given), bindingsOf(wanted)));
-      break;
-    case Call::Read:
-      TPRT_TRY(read(call.index, bindingsOf(wanted)));
-      break;
-    case Call::ReadRows:
-      TPRT_TRY(readRows(call.index, bindingsOf(wanted)[0], call.first));
-      break;
-    case Call::State:
-      TPRT_TRY(state(call.index, call.first, call.rows).status());
-      break;
-    case Call::PeakBytes:
-      TPRT_TRY(peakBytes().status());
-      break;
-    case Call::End:
+    if (call.kind == Call::End)
       return {};
-    }
+    Status status = make(call, bindingsOf(given), bindingsOf(wanted));
+    // Rank 0 has refused it too, and may make another.
+    if (status.code() != Code::User || !failure().ok())
+      TPRT_TRY(status);
   }
 }
 

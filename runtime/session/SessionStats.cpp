@@ -61,6 +61,7 @@ static json describeRank(const tprt_rank &rank, bool onDevice) {
 }
 
 Expected<std::string> Session::stats(const std::string &generation) {
+  TPRT_TRY(tell({Call::Stats}));
   TPRT_ASSIGN(auto blobs, gather([&](const tprt_rank &rank) {
                 json row = describeRank(rank, manifest_.device != Device::Cpu);
                 return json({row, processPeak()}).dump();
@@ -109,6 +110,7 @@ Expected<int64_t> Session::peakBytes() {
 }
 
 Expected<std::string> Session::timeline() {
+  TPRT_TRY(tell({Call::Timeline}));
   TPRT_ASSIGN(auto blobs, gather([](const tprt_rank &rank) {
                 return rank.timeline.toBytes();
               }));

@@ -190,7 +190,7 @@ Status Session::step(int64_t index, const std::vector<Binding> &inputs,
   Status bound = bindInputs(index, inputs);
   auto places = placesOf(index, outputs);
   if (!bound.ok() || !places)
-    return refuse(bound.ok() ? places.status() : bound);
+    return refuseTogether(bound.ok() ? places.status() : bound);
   TPRT_TRY(run({index}, 1, chosenOf(entry, *places)));
   return write(index, outputs, *places);
 }
@@ -324,6 +324,7 @@ Status Session::expectStates() {
 }
 
 Status Session::readStates(const std::vector<Binding> &states) {
+  TPRT_TRY(tell({Call::ReadStates}, {}, states));
   std::string known;
   std::vector<size_t> places;
   for (const Binding &state : states) {

@@ -19,6 +19,7 @@
 #include <functional>
 #include <sys/wait.h>
 
+using namespace std::string_literals;
 using namespace tprt;
 using namespace tprt::test;
 
@@ -81,10 +82,14 @@ static int generateAsRank(const GenerateFixture &f, int rank) {
   int32_t code = tprt_generate_open(session, 0, &generator);
   if (rank != 0) {
     std::string expected = "rank 1 cannot open a generator: rank 0 does, and "
-                           "the others call tprt_generate_follow";
+                           "the others call tprt_follow";
     if (code != 1 || tprt_generate_error() != expected)
       return 3;
-    code = tprt_generate_follow(session);
+    if (tprt_lead(session) != 1 ||
+        tprt_error(session) != "rank 1 cannot lead: rank 0 does, and the "
+                               "others call tprt_follow"s)
+      return 7;
+    code = tprt_follow(session);
     tprt_close(session);
     return code ? 4 : 0;
   }
@@ -123,7 +128,7 @@ TEST(Generate, ALostRankIsToldWhileNothingRuns) {
       return 2;
     if (rank == 1) {
       alarm(1); // ends the process in the middle of it
-      return 100 + tprt_generate_follow(session);
+      return 100 + tprt_follow(session);
     }
     tprt_generator *generator = nullptr;
     if (tprt_generate_open(session, 0, &generator))
@@ -327,9 +332,9 @@ TEST(Generate, InC) {
   ASSERT_EQ(
       tprt_load_weights(session, (f.directory / "none.safetensors").c_str()),
       0);
-  EXPECT_EQ(tprt_generate_follow(session), 1);
-  EXPECT_STREQ(tprt_generate_error(),
-               "rank 0 follows nobody: it calls tprt_generate_open");
+  EXPECT_EQ(tprt_follow(session), 1);
+  EXPECT_STREQ(tprt_error(session),
+               "rank 0 follows nobody: it calls tprt_lead");
   tprt_generator *generator = nullptr;
   ASSERT_EQ(tprt_generate_open(session, 3, &generator), 0);
   Request request;

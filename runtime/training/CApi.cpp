@@ -16,6 +16,9 @@ using namespace tprt::training;
 int32_t tprt_save_checkpoint(tprt_session *session, const char *directory,
                              const char *source, const char *progress) {
   return guard(session, [&]() -> Status {
+    if (!session->session->decidesAlone())
+      return userError("only rank 0 saves a checkpoint, once it has called "
+                       "tprt_lead");
     TPRT_ASSIGN(auto steps, Steps::make(*session->session));
     TPRT_ASSIGN(auto made, parseProgress(progress, "progress"));
     TPRT_ASSIGN(auto checkpoint, Checkpoint::at(directory));

@@ -6,11 +6,17 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import json
 import math
+import os
+import secrets
 import shutil
+import signal
+import subprocess
+import sys
 
 import numpy
 import pytest
 import training
+from real_server import children
 from reference import FIXTURES
 
 import tp_mlir
@@ -258,3 +264,55 @@ def test_saves_that_are_refused(sgd, tmp_path):
         sgd.train("init:1", RATE, resume=tmp_path / "theirs")
     with pytest.raises(tp_mlir.InputError, match="expected tensor 'exp_avg"):
         compiled(train="adamw").train("init:1", RATE, resume=tmp_path / "out")
+
+
+def test_processes(tmp_path):
+    """Ranks as processes, which the program starts: the bits of those as threads, whatever is
+    refused between steps."""
+    program, made = compiled(train="adamw"), {}
+    for backend in ("threads", "processes"):
+        with program.train(FOLDER, RATE, backend, seed=5) as trainer:
+            losses = [trainer.step(batch(step)).loss for step in range(2)]
+            with pytest.raises(tp_mlir.InputError, match="expected an array 'labels'"):
+                trainer.step({"input_ids": batch()["input_ids"]})
+            wrong = batch()
+            wrong["input_ids"] = wrong["input_ids"] + 10**6
+            with pytest.raises(tp_mlir.InputError, match=r"input 'input_ids': expected values in"):
+                trainer.step(wrong)
+            trainer.save(tmp_path / backend)
+        with program.train(FOLDER, RATE, backend, resume=tmp_path / backend) as trainer:
+            losses += [trainer.step(batch(2)).loss, trainer.evaluate(batch(3))]
+            assert len(trainer.session.stats()["ranks"]) == 2
+            made[backend] = losses, {name: value.tobytes()
+                                     for name, value in trainer.weights().items()}
+    assert made["threads"] == made["processes"]
+    assert numbers(tmp_path / "threads") == numbers(tmp_path / "processes")
+    assert not children(os.getpid())
+
+
+def test_a_lost_process(adamw):
+    with adamw.train(FOLDER, RATE, "processes") as trainer:
+        trainer.step(batch())
+        rank, = children(os.getpid())
+        os.kill(rank, signal.SIGKILL)
+        with pytest.raises(tp_mlir.ToolError, match="rank 1 is lost: its process "):
+            trainer.step(batch())
+
+
+def test_a_launcher(adamw):
+    """By torchrun's variables: rank 0 has the data, and what follows is its alone."""
+    told = batch()
+    given = json.dumps({name: value.tolist() for name, value in told.items()})
+    source = ("import json, sys, numpy, tp_mlir\n"
+              f"with tp_mlir.load({str(adamw.path)!r}).train({str(FOLDER)!r}, {RATE}, 'processes') as trainer:\n"
+              "    given = {name: numpy.array(value) for name, value in json.load(sys.stdin).items()}\n"
+              "    print(trainer.step(given).loss)\n")
+    job = {"WORLD_SIZE": "2", "MASTER_ADDR": secrets.token_hex(8), "MASTER_PORT": "1"}
+    ranks = [subprocess.Popen([sys.executable, "-c", source], text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={**os.environ, **job, "RANK": str(rank)}) for rank in (1, 0)]
+    with adamw.train(FOLDER, RATE) as trainer:
+        wanted = trainer.step(told).loss
+    printed = [rank.communicate(given, timeout=60) for rank in reversed(ranks)]
+    assert printed == [(f"{wanted}\n", ""), ("", "")]
+    assert [rank.returncode for rank in ranks] == [0, 0]

@@ -219,15 +219,14 @@ class ExportedProgram(_program.Program):
         with self.llm(folder) as llm:
             return llm.generate(prompts, **options)
 
-    def train(self, weights=None, *, lr, timeout=None, resume=None, **settings):
+    def train(self, weights=None, *, lr, **options):
         """As Program.train, by default from the module's weights. What Trainer.save writes has the
         names of the module's state: module.load_state_dict(load_file(".../model.safetensors"))."""
         if weights is None:
             self._exported.weights()
             weights = self._exported.checkpoint()
         with self._exported.telling():
-            return super().train(weights, lr, timeout, resume,
-                                 _source=self._exported.checkpoint(), **settings)
+            return super().train(weights, lr, _source=self._exported.checkpoint(), **options)
 
     def gradients(self, inputs, weights=None, **options):
         """As Program.gradients, by default of the module's weights."""

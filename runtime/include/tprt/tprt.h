@@ -85,6 +85,12 @@ TPRT_EXPORT const char *tprt_error(const tprt_session *session);
 TPRT_EXPORT int64_t tprt_ranks(const tprt_session *session);
 TPRT_EXPORT int64_t tprt_rank_here(const tprt_session *session);
 
+/// From now until rank 0 closes its session it alone makes calls: those that
+/// all ranks make are sent to the others, which are in tprt_follow. What rank 0
+/// is refused, such as an input of a wrong shape, changes nothing there either.
+TPRT_EXPORT int32_t tprt_lead(tprt_session *session);
+TPRT_EXPORT int32_t tprt_follow(tprt_session *session);
+
 /// Position of the entry of that name (null: the first), or -1.
 TPRT_EXPORT int64_t tprt_entry(tprt_session *session, const char *name);
 
@@ -153,10 +159,10 @@ TPRT_EXPORT int32_t tprt_read_states(tprt_session *session,
 TPRT_EXPORT int32_t tprt_reset_states(tprt_session *session);
 
 /// Writes a checkpoint of a program that trains, whose ranks are all of this
-/// process: as tp-run --save does, in place of one that is there. `source` is
-/// a directory with the small files, config.json among them; `progress` the
-/// JSON object that goes into trainer.json. tprt_load_checkpoint, instead of
-/// tprt_load_weights, goes on from one.
+/// process, or led by it: as tp-run --save does, in place of one that is there.
+/// `source` is a directory with the small files, config.json among them;
+/// `progress` the JSON object that goes into trainer.json.
+/// tprt_load_checkpoint, instead of tprt_load_weights, goes on from one.
 TPRT_EXPORT int32_t tprt_save_checkpoint(tprt_session *session,
                                          const char *directory,
                                          const char *source,
@@ -263,11 +269,10 @@ typedef struct tprt_event {
 } tprt_event;
 
 /// At most `queue` requests (0: 1024) wait for their first step. On rank 0; the
-/// other ranks, where they are processes, call tprt_generate_follow, which
-/// returns when rank 0 has closed its generator or a rank has failed.
+/// other ranks, where they are processes, call tprt_follow, which returns when
+/// rank 0 has closed its generator or a rank has failed.
 TPRT_EXPORT int32_t tprt_generate_open(tprt_session *session, int64_t queue,
                                        tprt_generator **generator);
-TPRT_EXPORT int32_t tprt_generate_follow(tprt_session *session);
 /// Ends within a step; what is not finished is dropped. Before its session.
 TPRT_EXPORT void tprt_generate_close(tprt_generator *generator);
 /// The message of this thread's last tprt_generate_ function that failed.
