@@ -129,7 +129,7 @@ static void adjustMiniMax(ObjectReader &reader, ModelConfig &config) {
     return;
   int64_t size = reader.getInt("rotary_dim", std::nullopt, 2,
                                std::max<int64_t>(2, config.headDim));
-  if (reader.failed())
+  if (reader.endsEarly())
     return;
   if (size % 2 != 0)
     reader.error("rotary_dim")

@@ -76,7 +76,7 @@ static void readGlobalHeads(ObjectReader &reader, ModelConfig &config) {
     reader.ignore({key});
   }
   heads.valueDim = heads.headDim;
-  if (reader.failed())
+  if (reader.endsEarly())
     return;
   if (heads.headDim % 2 != 0 || config.numHeads % heads.numKVHeads != 0 ||
       heads.headDim > maxSize / config.numHeads) {

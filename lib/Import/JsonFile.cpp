@@ -327,6 +327,8 @@ void ObjectReader::checkSecondNames() {
 
 void ObjectReader::finish(llvm::function_ref<bool(StringRef)> isRead) {
   checkSecondNames();
+  if (endedEarly)
+    return;
   SmallVector<StringRef> unknown;
   for (const auto &entry : object) {
     if (seen.contains(entry.first) || entry.second.kind() == json::Value::Null)

@@ -131,6 +131,9 @@ public:
                llvm::StringRef reason);
   /// Marks keys as having no influence on the result.
   void ignore(llvm::ArrayRef<llvm::StringLiteral> keys);
+  /// Whether something was refused already, so that the caller reads no more.
+  /// What it has left unread is then no error in finish().
+  bool endsEarly() { return endedEarly |= failed(); }
   /// An error for every key that was neither read nor ignored, unless it is
   /// null or false: such a key may change the result. With `isRead`, the error
   /// is for those keys alone for which it is true, unless they are null; the
@@ -151,7 +154,7 @@ private:
   llvm::StringSet<> seen;
   llvm::SmallVector<std::pair<llvm::StringRef, llvm::StringRef>> secondNames;
   llvm::SmallVector<std::string> ignored;
-  bool hasFailed = false;
+  bool hasFailed = false, endedEarly = false;
 };
 
 } // namespace tp

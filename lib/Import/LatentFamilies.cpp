@@ -47,7 +47,7 @@ static void readLatent(ObjectReader &reader, ModelConfig &config,
   config.latent = latent;
   // Made from the others by whoever wrote them.
   reader.ignore({"head_dim", "qk_head_dim"});
-  if (reader.failed())
+  if (reader.endsEarly())
     return;
   if (config.numKVHeads != config.numHeads)
     reader.error("num_key_value_heads")

@@ -54,7 +54,7 @@ static void readLinear(ObjectReader &reader, ModelConfig &config) {
   linear.keyDim = size("linear_key_head_dim", 128);
   linear.valueDim = size("linear_value_head_dim", 128);
   readInterval(reader, config);
-  if (reader.failed())
+  if (reader.endsEarly())
     return;
   if (linear.valueHeads % linear.keyHeads != 0) {
     reader.error("linear_num_value_heads")

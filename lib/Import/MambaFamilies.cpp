@@ -68,7 +68,7 @@ static void readStateSpace(ObjectReader &reader, ModelConfig &config) {
   // The size of chunks changes no result.
   reader.ignore({"mamba_chunk_size"});
   readStepLimit(reader);
-  if (reader.failed())
+  if (reader.endsEarly())
     return;
   if (linear.getValueSize() != width) {
     reader.error("mamba_n_heads")
@@ -153,20 +153,19 @@ static std::optional<SmallVector<Part>> readParts(ObjectReader &reader) {
     reader.error() << "missing " << listKey << ", or " << patternKey
                    << ": expected what each layer is";
   }
-  if (reader.failed())
+  if (reader.endsEarly())
     return std::nullopt;
   int64_t count = parts.size();
   if (count < 1 || count > maxLayers) {
     reader.error(listKey) << "expected 1 to " << maxLayers << " layers, got "
                           << count;
-    return std::nullopt;
-  }
-  if (reader.getInt("num_hidden_layers", count, 1, maxLayers) != count) {
+  } else if (reader.getInt("num_hidden_layers", count, 1, maxLayers) != count) {
     reader.error("num_hidden_layers")
         << "expected num_hidden_layers to be the " << count << " entries of "
         << (reader.has(listKey) ? listKey : patternKey);
-    return std::nullopt;
   }
+  if (reader.endsEarly())
+    return std::nullopt;
   return parts;
 }
 

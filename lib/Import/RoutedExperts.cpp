@@ -29,7 +29,7 @@ void readExpertGroups(ObjectReader &reader, ExpertsConfig &experts,
   experts.topGroups = reader.getInt("topk_group", topGroups, 1,
                                     std::max<int64_t>(1, experts.groups));
   experts.groupBest = groupBest;
-  if (reader.failed())
+  if (reader.endsEarly())
     return;
   int64_t size = experts.count / experts.groups;
   if (experts.count % experts.groups != 0 || size < groupBest)
