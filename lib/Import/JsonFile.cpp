@@ -91,6 +91,23 @@ std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
   return parse(context, path, (*buffer)->getBuffer().str(), arrayKey);
 }
 
+/// The text with a number in the place of each Infinity, which Python writes
+/// though JSON has no such word. Nothing is moved.
+static std::string replaceInfinities(std::string text) {
+  constexpr StringLiteral word = "Infinity", number = "1e999999";
+  static_assert(word.size() == number.size());
+  bool isInString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && isInString)
+      ++i;
+    else if (text[i] == '"')
+      isInString = !isInString;
+    else if (!isInString && StringRef(text).substr(i).starts_with(word))
+      text.replace(i, number.size(), number);
+  }
+  return text;
+}
+
 std::optional<JsonFile> JsonFile::parse(MLIRContext *context, StringRef path,
                                         std::string text, StringRef arrayKey) {
   JsonFile file(context, path);
@@ -104,7 +121,7 @@ std::optional<JsonFile> JsonFile::parse(MLIRContext *context, StringRef path,
     emitError(whole) << "malformed JSON: " << why;
     return std::nullopt;
   }
-  auto parsed = json::parse(file.text);
+  auto parsed = json::parse(replaceInfinities(file.text));
   if (!parsed) {
     // The parser's text is "[line:column, byte=offset]: what".
     std::string what = llvm::toString(parsed.takeError());

@@ -28,8 +28,14 @@ static void readStepLimit(ObjectReader &reader) {
   const json::Array *limit = reader.getArray("time_step_limit");
   if (!limit)
     return;
+  // As Python's json writes it, and as transformers does.
+  auto isInfinite = [](const json::Value &value) {
+    if (const json::Object *named = value.getAsObject())
+      return named->getString("__float__") == "Infinity";
+    return value.getAsNumber() == HUGE_VAL;
+  };
   bool isOpen = limit->size() == 2 && (*limit)[0].getAsNumber() == 0.0 &&
-                !std::isfinite((*limit)[1].getAsNumber().value_or(HUGE_VAL));
+                isInfinite((*limit)[1]);
   if (!isOpen)
     reader.error("time_step_limit")
         << "steps within bounds are not supported: expected time_step_limit to "
