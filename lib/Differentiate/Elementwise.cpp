@@ -15,11 +15,13 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
+using namespace tp;
 using namespace tp::differentiate;
 
 using Values = SmallVector<Value>;
@@ -56,34 +58,14 @@ Value tp::differentiate::convert(ImplicitLocOpBuilder &builder, Value value,
   return arith::TruncFOp::create(builder, to, value);
 }
 
-Value Arithmetic::add(Value x, Value y) {
-  return arith::AddFOp::create(b, x, y);
-}
-Value Arithmetic::sub(Value x, Value y) {
-  return arith::SubFOp::create(b, x, y);
-}
-Value Arithmetic::mul(Value x, Value y) {
-  return arith::MulFOp::create(b, x, y);
-}
-Value Arithmetic::div(Value x, Value y) {
-  return arith::DivFOp::create(b, x, y);
-}
-Value Arithmetic::sqrt(Value x) { return math::SqrtOp::create(b, x); }
-Value Arithmetic::select(Value condition, Value x, Value y) {
-  return arith::SelectOp::create(b, condition, x, y);
-}
-Value Arithmetic::compare(arith::CmpFPredicate predicate, Value x, Value y) {
-  return arith::CmpFOp::create(b, predicate, x, y);
-}
-
 namespace {
-/// What the lines are written with.
-struct Terms : Arithmetic {
+/// The vocabulary of the lines.
+struct Terms : nn::Scalar {
   Value g, x, y, z, v;
 
   /// Functions of 16 bits are in f32: their constants are no numbers of 16.
   Terms(OpBuilder &builder, Operation *op, Value cotangent)
-      : Arithmetic{ImplicitLocOpBuilder(op->getLoc(), builder)}, g(cotangent),
+      : Scalar(builder, op->getLoc(), Type()), g(cotangent),
         v(op->getResult(0)) {
     Value *places[] = {&x, &y, &z};
     for (auto [place, operand] : llvm::zip(places, op->getOperands()))
@@ -94,20 +76,18 @@ struct Terms : Arithmetic {
       return;
     for (Value *value : {&g, &x, &y, &z, &v})
       if (*value)
-        *value = convert(b, *value, b.getF32Type());
+        *value = tp::differentiate::convert(b, *value, b.getF32Type());
   }
   Value number(double value) { return makeConstant(b, g.getType(), value); }
-  Value neg(Value a) { return arith::NegFOp::create(b, a); }
-  Value scale(Value a, double by) { return mul(a, number(by)); }
+  Value sqrt(Value a) { return math::SqrtOp::create(b, a); }
   Value square(Value a) { return mul(a, a); }
-  Value exp(Value a) { return math::ExpOp::create(b, a); }
   /// To x where a is larger, to y where b is, to each half where they are
   /// equal.
   Values share(Value a, Value b) {
-    Value zero = number(0), half = scale(g, 0.5);
-    Value tie = compare(arith::CmpFPredicate::OEQ, a, b);
+    Value zero = number(0), half = mul(g, 0.5);
+    Value tie = compare(nn::CmpF::OEQ, a, b);
     auto part = [&](Value large, Value small) {
-      Value wins = compare(arith::CmpFPredicate::OGT, large, small);
+      Value wins = compare(nn::CmpF::OGT, large, small);
       return select(tie, half, select(wins, g, zero));
     };
     return {part(a, b), part(b, a)};
@@ -118,9 +98,9 @@ struct Terms : Arithmetic {
 /// x^p: p x^(p-1), and log(x) x^p where x is positive.
 static Values getPowerVjp(Terms &e) {
   Value less = math::PowFOp::create(e.b, e.x, e.sub(e.y, e.number(1)));
-  Value none = e.compare(arith::CmpFPredicate::OEQ, e.y, e.number(0));
+  Value none = e.compare(nn::CmpF::OEQ, e.y, e.number(0));
   Value base = e.select(none, e.number(0), e.mul(e.g, e.mul(e.y, less)));
-  Value positive = e.compare(arith::CmpFPredicate::OGT, e.x, e.number(0));
+  Value positive = e.compare(nn::CmpF::OGT, e.x, e.number(0));
   Value safe = e.select(positive, e.x, e.number(1));
   Value log = math::LogOp::create(e.b, safe);
   return {base, e.mul(e.g, e.mul(e.v, log))};
@@ -135,14 +115,14 @@ static Values getAtan2Vjp(Terms &e) {
 /// -g where x is negative, nothing where it is zero.
 static Value getSigned(Terms &e) {
   Value zero = e.number(0);
-  Value positive = e.compare(arith::CmpFPredicate::OGT, e.x, zero);
-  Value negative = e.compare(arith::CmpFPredicate::OLT, e.x, zero);
+  Value positive = e.compare(nn::CmpF::OGT, e.x, zero);
+  Value negative = e.compare(nn::CmpF::OLT, e.x, zero);
   return e.select(positive, e.g, e.select(negative, e.neg(e.g), zero));
 }
 
 static Value getErfVjp(Terms &e) {
   double scale = 2 / std::sqrt(llvm::numbers::pi);
-  return e.mul(e.g, e.scale(e.exp(e.neg(e.square(e.x))), scale));
+  return e.mul(e.g, e.mul(e.exp(e.neg(e.square(e.x))), scale));
 }
 
 /// The sums, products and choices of arith; nothing of another operation.
@@ -196,22 +176,21 @@ static std::optional<Values> buildMath(Terms &e, Operation *op) {
       llvm::TypeSwitch<Operation *, Result>(op)
           .Case<math::ExpOp>([&](auto) { return e.mul(e.g, e.v); })
           .Case<math::Exp2Op>(
-              [&](auto) { return e.scale(e.mul(e.g, e.v), std::log(2.0)); })
+              [&](auto) { return e.mul(e.mul(e.g, e.v), std::log(2.0)); })
           .Case<math::ExpM1Op>(
               [&](auto) { return e.mul(e.g, e.add(e.v, one())); })
           .Case<math::LogOp>([&](auto) { return e.div(e.g, e.x); })
           .Case<math::Log2Op>(
-              [&](auto) { return e.scale(e.div(e.g, e.x), ln(2)); })
+              [&](auto) { return e.mul(e.div(e.g, e.x), ln(2)); })
           .Case<math::Log10Op>(
-              [&](auto) { return e.scale(e.div(e.g, e.x), ln(10)); })
+              [&](auto) { return e.mul(e.div(e.g, e.x), ln(10)); })
           .Case<math::Log1pOp>(
               [&](auto) { return e.div(e.g, e.add(e.x, one())); })
-          .Case<math::SqrtOp>(
-              [&](auto) { return e.div(e.scale(e.g, 0.5), e.v); })
+          .Case<math::SqrtOp>([&](auto) { return e.div(e.mul(e.g, 0.5), e.v); })
           .Case<math::RsqrtOp>(
-              [&](auto) { return e.div(e.scale(e.mul(e.g, e.v), -0.5), e.x); })
+              [&](auto) { return e.div(e.mul(e.mul(e.g, e.v), -0.5), e.x); })
           .Case<math::CbrtOp>(
-              [&](auto) { return e.div(e.scale(e.g, 1.0 / 3), e.square(e.v)); })
+              [&](auto) { return e.div(e.mul(e.g, 1.0 / 3), e.square(e.v)); })
           .Case<math::SinOp>(
               [&](auto) { return e.mul(e.g, math::CosOp::create(e.b, e.x)); })
           .Case<math::CosOp>([&](auto) {

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/TP/IR/ModelAttributes.h"
 
 using namespace mlir;
@@ -23,7 +24,7 @@ using namespace tp::differentiate;
 
 using Values = SmallVector<Value>;
 
-/// What PyTorch adds to the norm that it divides by.
+/// PyTorch adds this to the norm that it divides by.
 static constexpr double clipEpsilon = 1e-6;
 
 namespace {
@@ -65,17 +66,17 @@ private:
 };
 
 /// Arithmetic within a body.
-struct Element : Arithmetic {
-  Value number(double value) { return makeConstant(b, b.getF32Type(), value); }
-  Value isPositive(Value x) {
-    return compare(arith::CmpFPredicate::OGT, x, number(0));
-  }
+struct Element : nn::Scalar {
+  explicit Element(ImplicitLocOpBuilder &b)
+      : Scalar(b, b.getLoc(), b.getF32Type()) {}
+
+  Value sqrt(Value x) { return math::SqrtOp::create(b, x); }
+  Value isPositive(Value x) { return compare(nn::CmpF::OGT, x, 0); }
   /// `x` if `test` is finite, else 0. An infinity times 0 is NaN, and NaN
   /// compares equal to nothing.
   Value keepIfFinite(Value test, Value x) {
     Value zero = number(0);
-    return select(compare(arith::CmpFPredicate::OEQ, mul(test, zero), zero), x,
-                  zero);
+    return select(compare(nn::CmpF::OEQ, mul(test, zero), zero), x, zero);
   }
 };
 } // namespace
@@ -127,27 +128,15 @@ void UpdateBuilder::addSetting(StringRef name, StringRef values) {
 Value UpdateBuilder::sumSquares(Value value) {
   auto reduce = [&](Value from, unsigned kept, bool squares) -> Value {
     auto type = cast<RankedTensorType>(from.getType());
-    unsigned rank = type.getRank();
     auto to =
         RankedTensorType::get(type.getShape().take_front(kept), b.getF32Type());
-    AffineMap identity = b.getMultiDimIdentityMap(rank);
-    SmallVector<utils::IteratorType> iterators(rank,
-                                               utils::IteratorType::reduction);
-    std::fill_n(iterators.begin(), kept, utils::IteratorType::parallel);
-    return linalg::GenericOp::create(
-               b, TypeRange{to}, from, number(0, to),
-               {identity,
-                AffineMap::get(rank, 0, identity.getResults().take_front(kept),
-                               b.getContext())},
-               iterators,
-               [&](OpBuilder &inner, Location loc, ValueRange args) {
-                 Value term = args[0];
-                 if (squares)
-                   term = arith::MulFOp::create(inner, loc, term, term);
-                 Value sum = arith::AddFOp::create(inner, loc, args[1], term);
-                 linalg::YieldOp::create(inner, loc, sum);
-               })
-        .getResult(0);
+    nn::Emitter emitter(b, b.getLoc(), b.getF32Type());
+    return emitter.reduce(to, emitter.loops(kept), type.getRank(),
+                          nn::Combine::Sum,
+                          {{from, emitter.loops(type.getRank())}},
+                          [&](nn::Scalar &e, ValueRange v) {
+                            return squares ? e.mul(v[0], v[0]) : v[0];
+                          });
   };
   unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
   if (rank == 0)
@@ -303,7 +292,7 @@ void UpdateBuilder::build() {
   b.setInsertionPointToEnd(module.getBody());
   function = func::FuncOp::create(b, "update", b.getFunctionType({}, {}));
   b.setInsertionPointToStart(function.addEntryBlock());
-  // What random values must be like for a step to mean something.
+  // Random values must be like this for a step to mean something.
   constexpr StringLiteral positive = "positive", fraction = "fraction";
   if (options.optimizer == TrainingOptions::Optimizer::AdamW) {
     for (StringRef name : {"one_minus_beta1", "beta2", "one_minus_beta2"})

@@ -12,9 +12,11 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace tp;
 using namespace tp::differentiate;
 
 using Values = SmallVector<Value>;
@@ -122,43 +124,25 @@ Contributions TensorVjp::build(tensor::CastOp op) {
 /// The scalar counts as often as there are elements.
 Contributions TensorVjp::build(tensor::SplatOp op) {
   auto type = cast<RankedTensorType>(g.getType());
-  unsigned rank = type.getRank();
   auto scalar = RankedTensorType::get({}, type.getElementType());
-  SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(rank),
-                              AffineMap::get(rank, 0, b.getContext())};
-  SmallVector<utils::IteratorType> iterators(rank,
-                                             utils::IteratorType::reduction);
-  auto sum = linalg::GenericOp::create(
-      b, TypeRange{scalar}, g, zeros(scalar), maps, iterators,
-      [](OpBuilder &inner, Location loc, ValueRange args) {
-        Value total = arith::AddFOp::create(inner, loc, args[1], args[0]);
-        linalg::YieldOp::create(inner, loc, total);
-      });
-  return first(tensor::ExtractOp::create(b, sum.getResult(0), ValueRange()));
+  auto emitter = nn::Emitter::inType(b, b.getLoc(), type.getElementType());
+  Value sum = emitter.reduce(scalar, {}, type.getRank(), nn::Combine::Sum,
+                             {{g, emitter.loops(type.getRank())}},
+                             [](nn::Scalar &, ValueRange v) { return v[0]; });
+  return first(tensor::ExtractOp::create(b, sum, ValueRange()));
 }
 
 /// The cotangent at the place that was read, zero elsewhere.
 Contributions TensorVjp::build(tensor::ExtractOp op) {
   auto type = cast<RankedTensorType>(op.getTensor().getType());
-  Value empty =
-      tensor::EmptyOp::create(b, type.getShape(), type.getElementType());
-  auto generic = linalg::GenericOp::create(
-      b, TypeRange{type}, ValueRange(), empty,
-      b.getMultiDimIdentityMap(type.getRank()),
-      SmallVector<utils::IteratorType>(type.getRank(),
-                                       utils::IteratorType::parallel),
-      [&](OpBuilder &inner, Location loc, ValueRange) {
-        ImplicitLocOpBuilder body(loc, inner);
-        Value zero = makeConstant(body, g.getType(), 0), value = g;
-        for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
-          Value here =
-              arith::CmpIOp::create(body, arith::CmpIPredicate::eq,
-                                    linalg::IndexOp::create(body, dim), index);
-          value = arith::SelectOp::create(body, here, value, zero);
-        }
-        linalg::YieldOp::create(body, value);
-      });
-  return first(generic.getResult(0));
+  auto emitter = nn::Emitter::inType(b, b.getLoc(), type.getElementType());
+  return first(emitter.map(type, {}, [&](nn::Scalar &e, ValueRange) {
+    Value zero = e.number(0), value = g;
+    for (auto [dim, index] : llvm::enumerate(op.getIndices()))
+      value =
+          e.select(e.compare(nn::CmpI::eq, e.index(dim), index), value, zero);
+    return value;
+  }));
 }
 
 Contributions TensorVjp::build(tensor::FromElementsOp op) {

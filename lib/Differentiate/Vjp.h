@@ -40,20 +40,6 @@ mlir::Value makeConstant(mlir::ImplicitLocOpBuilder &builder, mlir::Type type,
 mlir::Value convert(mlir::ImplicitLocOpBuilder &builder, mlir::Value value,
                     mlir::Type element);
 
-/// Arithmetic on floats, or on tensors of them.
-struct Arithmetic {
-  mlir::ImplicitLocOpBuilder b;
-
-  mlir::Value add(mlir::Value x, mlir::Value y);
-  mlir::Value sub(mlir::Value x, mlir::Value y);
-  mlir::Value mul(mlir::Value x, mlir::Value y);
-  mlir::Value div(mlir::Value x, mlir::Value y);
-  mlir::Value sqrt(mlir::Value x);
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
-  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value x,
-                      mlir::Value y);
-};
-
 /// "'math.foo' has no derivative ...", with what to do about it.
 mlir::InFlightDiagnostic refuse(mlir::Operation *op);
 

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -38,34 +39,24 @@ static SmallVector<int64_t> getBucketStarts() {
 
 /// The bucket of a key at `there` for a query at `here`: those behind the
 /// query are of the second half.
-static Value findBucket(OpBuilder &b, Location l, Value here, Value there) {
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, l, value, 64);
-  };
-  auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
-    return arith::CmpIOp::create(b, l, predicate, x, y);
-  };
+static Value findBucket(nn::Scalar &e, Value here, Value there) {
   constexpr int64_t each = numRelativeBuckets / 2, exact = each / 2;
-  Value behind = arith::SubIOp::create(b, l, there, here),
-        before = arith::SubIOp::create(b, l, here, there);
-  Value distance = arith::MaxSIOp::create(b, l, behind, before);
-  Value bucket = number(exact);
-  for (int64_t start : getBucketStarts()) {
-    Value reached = compare(arith::CmpIPredicate::sge, distance, number(start));
-    Value one = arith::ExtUIOp::create(b, l, b.getI64Type(), reached);
-    bucket = arith::AddIOp::create(b, l, bucket, one);
-  }
-  Value isExact = compare(arith::CmpIPredicate::slt, distance, number(exact));
-  bucket = arith::SelectOp::create(b, l, isExact, distance, bucket);
-  Value isBehind = compare(arith::CmpIPredicate::sgt, behind, number(0));
-  Value second = arith::AddIOp::create(b, l, bucket, number(each));
-  return arith::SelectOp::create(b, l, isBehind, second, bucket);
+  Type i64 = e.b.getI64Type();
+  Value behind = e.sub(there, here),
+        distance = e.max(behind, e.sub(here, there));
+  Value bucket = e.integer(exact, i64);
+  for (int64_t start : getBucketStarts())
+    bucket =
+        e.add(bucket, e.cast(e.compare(nn::CmpI::sge, distance, start), i64));
+  Value isExact = e.compare(nn::CmpI::slt, distance, exact);
+  bucket = e.select(isExact, distance, bucket);
+  Value isBehind = e.compare(nn::CmpI::sgt, behind, 0);
+  return e.select(isBehind, e.add(bucket, each), bucket);
 }
 
 /// The position of a loop.
-static Value getPosition(OpBuilder &b, Location l, unsigned loop) {
-  Value index = linalg::IndexOp::create(b, l, loop);
-  return arith::IndexCastOp::create(b, l, b.getI64Type(), index);
+static Value getPosition(nn::Scalar &e, unsigned loop) {
+  return e.cast(e.index(loop), e.b.getI64Type());
 }
 
 static Value buildRelativeBias(ModelBuilder &m) {
@@ -75,21 +66,13 @@ static Value buildRelativeBias(ModelBuilder &m) {
   Location loc = m.at(place);
   Value table = m.parameter(m.namesOf(c.layout.relativeBias + ".weight"),
                             {c.relativeRows, c.numHeads});
-  Value empty = tensor::EmptyOp::create(b, loc, {m.seq, m.seq}, b.getI64Type());
-  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
+  nn::Emitter emitter(b, loc, b.getF32Type());
   Value buckets =
-      linalg::GenericOp::create(b, loc, empty.getType(), ValueRange(), empty,
-                                b.getMultiDimIdentityMap(2), loops,
-                                [](OpBuilder &b, Location l, ValueRange) {
-                                  Value bucket =
-                                      findBucket(b, l, getPosition(b, l, 0),
-                                                 getPosition(b, l, 1));
-                                  linalg::YieldOp::create(b, l, bucket);
-                                })
-          .getResult(0);
-  auto flat = RankedTensorType::get({m.seq * m.seq}, b.getI64Type());
-  buckets = tensor::CollapseShapeOp::create(
-      b, loc, flat, buckets, SmallVector<ReassociationIndices>{{0, 1}});
+      emitter.map(RankedTensorType::get({m.seq, m.seq}, b.getI64Type()), {},
+                  [](nn::Scalar &e, ValueRange) {
+                    return findBucket(e, getPosition(e, 0), getPosition(e, 1));
+                  });
+  buckets = emitter.join(buckets, 0, 2);
   Value rows = m.embedding(place, buckets, table);
   Value heads = tensor::EmptyOp::create(b, loc, {c.numHeads, m.seq * m.seq},
                                         m.type({}).getElementType());
@@ -116,11 +99,6 @@ static SmallVector<float> getSlopes(int64_t heads) {
   return slopes;
 }
 
-static Value roundToBF16(OpBuilder &b, Location l, Value x) {
-  Value narrow = arith::TruncFOp::create(b, l, b.getBF16Type(), x);
-  return arith::ExtFOp::create(b, l, b.getF32Type(), narrow);
-}
-
 /// In f32, of `shape`, whose first dimension are heads and whose last are the
 /// keys' positions. What the query's position would add is the same for all
 /// keys, and changes no weight.
@@ -134,28 +112,18 @@ static Value buildAlibi(ModelBuilder &m, const AlibiConfig &alibi,
       b, loc,
       DenseElementsAttr::get(RankedTensorType::get({c.numHeads}, f32),
                              ArrayRef<float>(getSlopes(c.numHeads))));
-  unsigned rank = shape.size();
-  Value empty = tensor::EmptyOp::create(b, loc, shape, f32);
-  AffineMap head = AffineMap::get(rank, 0, b.getAffineDimExpr(0));
-  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-  auto round = [&](OpBuilder &b, Location l, Value x) {
-    return alibi.isBF16 ? roundToBF16(b, l, x) : x;
+  nn::Emitter emitter(b, loc, f32);
+  auto round = [&](nn::Scalar &e, Value x) {
+    return alibi.isBF16 ? e.convert(e.convert(x, e.b.getBF16Type()), f32) : x;
   };
-  return linalg::GenericOp::create(
-             b, loc, empty.getType(), slopes, empty,
-             {head, b.getMultiDimIdentityMap(rank)}, loops,
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Value position = arith::SIToFPOp::create(
-                   b, l, f32, getPosition(b, l, rank - 1));
-               Value product = arith::MulFOp::create(b, l, round(b, l, args[0]),
-                                                     round(b, l, position));
-               Value scale = arith::ConstantOp::create(
-                   b, l, b.getF32FloatAttr(float(alibi.scale)));
-               product =
-                   arith::MulFOp::create(b, l, round(b, l, product), scale);
-               linalg::YieldOp::create(b, l, product);
-             })
-      .getResult(0);
+  return emitter.map(emitter.wideType(shape), {{slopes, emitter.loops(1)}},
+                     [&](nn::Scalar &e, ValueRange v) {
+                       Value position =
+                           e.toFloat(getPosition(e, shape.size() - 1));
+                       Value product =
+                           e.mul(round(e, v[0]), round(e, position));
+                       return e.mul(round(e, product), alibi.scale);
+                     });
 }
 
 Value buildScoreBias(ModelBuilder &m) {

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
@@ -47,32 +48,14 @@ Value ModelBuilder::queryFactors(StringRef path) {
   double growth = config.rope.queryGrowth;
   if (growth == 0)
     return {};
-  Location loc = at(path);
   int64_t length = config.rope.originalMaxPositions;
-  auto emitFactor = [&](OpBuilder &b, Location l, ValueRange args) {
-    Type i32 = b.getI32Type(), f32 = b.getF32Type();
-    auto number = [&](double value) -> Value {
-      return arith::ConstantOp::create(b, l, b.getF32FloatAttr(float(value)));
-    };
-    Value position =
-        arith::IndexCastOp::create(b, l, i32, linalg::IndexOp::create(b, l, 0));
-    Value divisor = arith::ConstantIntOp::create(b, l, length, 32);
-    Value lengths = arith::DivSIOp::create(b, l, position, divisor);
-    lengths = arith::SIToFPOp::create(b, l, f32, lengths);
-    Value log = math::LogOp::create(
-        b, l, arith::AddFOp::create(b, l, number(1), lengths));
-    Value factor = arith::AddFOp::create(
-        b, l, number(1), arith::MulFOp::create(b, l, number(growth), log));
-    if (!elementType.isF32())
-      factor = arith::TruncFOp::create(b, l, elementType, factor);
-    linalg::YieldOp::create(b, l, factor);
-  };
-  AffineMap each = builder.getMultiDimIdentityMap(1);
-  Value empty = tensor::EmptyOp::create(builder, loc, {seq}, elementType);
-  return linalg::GenericOp::create(builder, loc, type({seq}), ValueRange(),
-                                   empty, each, {utils::IteratorType::parallel},
-                                   emitFactor)
-      .getResult(0);
+  nn::Emitter emitter(builder, at(path), elementType);
+  return emitter.map(type({seq}), {}, [&](nn::Scalar &e, ValueRange) {
+    Value position = e.cast(e.index(0), e.b.getI32Type());
+    Value lengths = e.toFloat(e.quotient(position, length));
+    Value log = e.log(e.add(e.number(1), lengths));
+    return e.add(e.number(1), e.mul(e.number(growth), log));
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -114,7 +97,7 @@ static SmallVector<std::string> getScaleNames(unsigned which) {
 
 bool readsCacheScales(const ModelConfig &config, const Checkpoint &checkpoint,
                       CacheType type) {
-  // Of latent attention a checkpoint's scales are those of the latent values.
+  // A checkpoint's scales of latent attention are those of the latent values.
   if (type != CacheType::FP8 || config.latent)
     return false;
   return llvm::any_of(getScaleNames(0), [&](StringRef end) {
@@ -162,7 +145,7 @@ Value ModelBuilder::selectPositions(StringRef path, Value hidden) {
 NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head,
                                  Value bias) {
   Value all = linear(path, hidden, head, bias);
-  // Of 16-bit logits many tie: those that tokens are chosen by are in f32.
+  // Many 16-bit logits tie: those that tokens are chosen by are in f32.
   if (isForSteps)
     all.setType(cast<RankedTensorType>(all.getType())
                     .clone(Float32Type::get(builder.getContext())));

@@ -10,9 +10,9 @@
 
 #include "LayerParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include <cmath>
 
@@ -20,163 +20,100 @@ using namespace mlir;
 
 namespace tp {
 
-namespace {
-/// Emits the body of a loop nest.
-struct Body {
-  OpBuilder &b;
-  Location loc;
-
-  Value number(double value) {
-    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(float(value)));
-  }
-  Value wide(Value x) {
-    return x.getType().isF32() || x.getType().isInteger()
-               ? x
-               : arith::ExtFOp::create(b, loc, b.getF32Type(), x).getResult();
-  }
-  Value sigmoid(Value x) {
-    Value decay = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x));
-    return arith::DivFOp::create(
-        b, loc, number(1), arith::AddFOp::create(b, loc, number(1), decay));
-  }
-  /// log(1 + exp(x)), which overflows nowhere.
-  Value softplus(Value x) {
-    Value most = arith::MaximumFOp::create(b, loc, x, number(0));
-    Value size = math::AbsFOp::create(b, loc, x);
-    Value small =
-        math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, size));
-    return arith::AddFOp::create(b, loc, most,
-                                 math::Log1pOp::create(b, loc, small));
-  }
-};
-} // namespace
+/// Log(1 + exp(x)), which overflows nowhere.
+static Value softplus(nn::Scalar &e, Value x) {
+  Value most = e.max(x, 0), small = e.exp(e.neg(e.abs(x)));
+  return e.add(most, math::Log1pOp::create(e.b, small));
+}
 
 namespace {
-/// A tensor, and of which loops its dimensions are.
+/// A tensor, and which loops its dimensions are; by default all of the
+/// result's.
 struct Input {
   Value value;
-  SmallVector<unsigned, 4> dims;
+  std::optional<SmallVector<unsigned, 4>> dims = std::nullopt;
 };
 } // namespace
 
-/// The loops of all dimensions of x, or of the last one.
-static Input allOf(Value x) {
-  int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
-  return {x, llvm::to_vector<4>(llvm::seq<unsigned>(0, rank))};
-}
-static Input lastOf(Value row, Value x) {
-  return {row, {unsigned(cast<RankedTensorType>(x.getType()).getRank() - 1)}};
+/// The last dimension of `like`.
+static SmallVector<unsigned, 4> lastOf(Value like) {
+  return {unsigned(nn::typeOf(like).getRank() - 1)};
 }
 
 /// A loop over all elements of the first input, whose value is rounded to
 /// `element`.
 static Value mapElements(OpBuilder &builder, Location loc,
-                         ArrayRef<Input> operands, Type element,
-                         llvm::function_ref<Value(Body &, ValueRange)> body) {
-  auto type = cast<RankedTensorType>(operands.front().value.getType());
-  unsigned rank = type.getRank();
-  SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
-  for (const Input &operand : operands) {
-    inputs.push_back(operand.value);
-    SmallVector<AffineExpr> exprs;
-    for (unsigned dim : operand.dims)
-      exprs.push_back(builder.getAffineDimExpr(dim));
-    maps.push_back(AffineMap::get(rank, 0, exprs, builder.getContext()));
+                         ArrayRef<Input> inputs, Type element, nn::Body body) {
+  RankedTensorType type = nn::typeOf(inputs.front().value);
+  nn::Emitter emitter(builder, loc, builder.getF32Type());
+  nn::Loops d = emitter.loops(type.getRank());
+  SmallVector<nn::Operand> operands;
+  for (const Input &input : inputs) {
+    operands.push_back({input.value, input.dims ? nn::Loops() : d});
+    for (unsigned dim : input.dims.value_or(SmallVector<unsigned, 4>()))
+      operands.back().position.push_back(d[dim]);
   }
-  maps.push_back(builder.getMultiDimIdentityMap(rank));
-  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(), element);
-  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, type.clone(element), inputs, empty, maps, loops,
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Body emitter{b, l};
-               SmallVector<Value> values;
-               for (Value arg : args.drop_back())
-                 values.push_back(emitter.wide(arg));
-               Value value = body(emitter, values);
-               if (value.getType() != element)
-                 value = arith::TruncFOp::create(b, l, element, value);
-               linalg::YieldOp::create(b, l, value);
-             })
-      .getResult(0);
+  return emitter.map(type.clone(element), operands, body);
 }
 
 Value ModelBuilder::sigmoid(StringRef path, Value x, Type element) {
   return mapElements(
-      builder, at(path), allOf(x), element,
-      [](Body &body, ValueRange v) { return body.sigmoid(v[0]); });
+      builder, at(path), {{x}}, element,
+      [](nn::Scalar &e, ValueRange v) { return e.sigmoid(v[0]); });
 }
 
 Value softplus(ModelBuilder &m, StringRef path, Value x, Value bias,
                double least) {
-  return mapElements(m.builder, m.at(path), {allOf(x), lastOf(bias, x)},
-                     m.builder.getF32Type(), [&](Body &body, ValueRange v) {
-                       Value y = body.softplus(
-                           arith::AddFOp::create(body.b, body.loc, v[0], v[1]));
-                       if (least > 0)
-                         y = arith::MaximumFOp::create(body.b, body.loc, y,
-                                                       body.number(least));
-                       return y;
+  return mapElements(m.builder, m.at(path), {{x}, {bias, lastOf(x)}},
+                     m.builder.getF32Type(), [&](nn::Scalar &e, ValueRange v) {
+                       Value y = softplus(e, e.add(v[0], v[1]));
+                       return least > 0 ? e.max(y, least) : y;
                      });
 }
 
 Value scaleByRates(ModelBuilder &m, StringRef path, Value x, Value rateLog) {
-  return mapElements(
-      m.builder, m.at(path), {allOf(x), lastOf(rateLog, x)},
-      m.builder.getF32Type(), [](Body &body, ValueRange v) -> Value {
-        Value rate = arith::NegFOp::create(
-            body.b, body.loc, math::ExpOp::create(body.b, body.loc, v[1]));
-        return arith::MulFOp::create(body.b, body.loc, rate, v[0]);
-      });
+  return mapElements(m.builder, m.at(path), {{x}, {rateLog, lastOf(x)}},
+                     m.builder.getF32Type(), [](nn::Scalar &e, ValueRange v) {
+                       return e.mul(e.neg(e.exp(v[1])), v[0]);
+                     });
 }
+
+static Value multiply(nn::Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
 
 Value scaleRows(ModelBuilder &m, StringRef path, Value x, Value factors,
                 Type element) {
-  return mapElements(m.builder, m.at(path), {allOf(x), lastOf(factors, x)},
-                     element ? element : m.getModelType(),
-                     [](Body &body, ValueRange v) -> Value {
-                       return arith::MulFOp::create(body.b, body.loc, v[0],
-                                                    v[1]);
-                     });
+  return mapElements(m.builder, m.at(path), {{x}, {factors, lastOf(x)}},
+                     element ? element : m.getModelType(), multiply);
 }
 
 Value scaleByConstant(ModelBuilder &m, StringRef path, Value x, Value number) {
   OpBuilder &b = m.builder;
   Location loc = m.at(path);
   Type i32 = b.getI32Type();
-  Value bits = mapElements(
-      b, loc, {allOf(number)}, i32, [&](Body &body, ValueRange v) -> Value {
-        return arith::BitcastOp::create(body.b, body.loc, i32, v[0]);
+  Value bits =
+      mapElements(b, loc, {{number}}, i32, [&](nn::Scalar &e, ValueRange v) {
+        return e.bits(v[0], i32);
       });
   bits =
       tensor::CollapseShapeOp::create(b, loc, RankedTensorType::get({}, i32),
                                       bits, ArrayRef<ReassociationIndices>());
-  return mapElements(b, loc, {allOf(x), {bits, {}}}, m.getModelType(),
-                     [](Body &body, ValueRange v) -> Value {
-                       Value factor = arith::BitcastOp::create(
-                           body.b, body.loc, body.b.getF32Type(), v[1]);
-                       return arith::MulFOp::create(body.b, body.loc, v[0],
-                                                    factor);
+  return mapElements(b, loc, {{x}, {bits, {{}}}}, m.getModelType(),
+                     [](nn::Scalar &e, ValueRange v) {
+                       return e.mul(v[0], e.bits(v[1], e.wide));
                      });
 }
 
 Value scaleHeads(ModelBuilder &m, StringRef path, Value x, Value factors) {
-  return mapElements(
-      m.builder, m.at(path), {allOf(x), {factors, {0, 1, 2}}},
-      m.builder.getF32Type(), [](Body &body, ValueRange v) -> Value {
-        return arith::MulFOp::create(body.b, body.loc, v[0], v[1]);
-      });
+  return mapElements(m.builder, m.at(path), {{x}, {factors, {{0, 1, 2}}}},
+                     m.builder.getF32Type(), multiply);
 }
 
 Value addScaledHeads(ModelBuilder &m, StringRef path, Value y, Value x,
                      Value factors) {
-  return mapElements(
-      m.builder, m.at(path), {allOf(y), allOf(x), {factors, {2}}},
-      m.builder.getF32Type(), [](Body &body, ValueRange v) -> Value {
-        Value term = arith::MulFOp::create(body.b, body.loc, v[1], v[2]);
-        return arith::AddFOp::create(body.b, body.loc, v[0], term);
-      });
+  return mapElements(m.builder, m.at(path), {{y}, {x}, {factors, {{2}}}},
+                     m.builder.getF32Type(), [](nn::Scalar &e, ValueRange v) {
+                       return e.add(v[0], e.mul(v[1], v[2]));
+                     });
 }
 
 Value ModelBuilder::convert(StringRef path, Value x, Type element) {

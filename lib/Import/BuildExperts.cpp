@@ -13,8 +13,8 @@
 #include "LayerParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include <cmath>
@@ -265,35 +265,11 @@ Value buildExperts(ModelBuilder &m, StringRef layer, Value x, Value choice) {
 /// x[b, s, h] times 1 / (1 + exp(-logit[b, s])).
 static Value multiplySigmoid(ModelBuilder &m, Location loc, Value x,
                              Value logit) {
-  OpBuilder &b = m.builder;
-  auto type = cast<RankedTensorType>(x.getType());
-  AffineMap all = b.getMultiDimIdentityMap(3);
-  SmallVector<AffineExpr> row{b.getAffineDimExpr(0), b.getAffineDimExpr(1)};
-  SmallVector<utils::IteratorType> loops(3, utils::IteratorType::parallel);
-  Value empty =
-      tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
-  return linalg::GenericOp::create(
-             b, loc, type, ValueRange{x, logit}, empty,
-             {all, AffineMap::get(3, 0, row, b.getContext()), all}, loops,
-             [&](OpBuilder &body, Location at, ValueRange args) {
-               Type f32 = body.getF32Type();
-               bool isNarrow = !type.getElementType().isF32();
-               Value value = args[0];
-               if (isNarrow)
-                 value = arith::ExtFOp::create(body, at, f32, value);
-               Value one =
-                   arith::ConstantOp::create(body, at, body.getF32FloatAttr(1));
-               Value decay = math::ExpOp::create(
-                   body, at, arith::NegFOp::create(body, at, args[1]));
-               Value part = arith::DivFOp::create(
-                   body, at, one, arith::AddFOp::create(body, at, one, decay));
-               value = arith::MulFOp::create(body, at, value, part);
-               if (isNarrow)
-                 value = arith::TruncFOp::create(body, at,
-                                                 type.getElementType(), value);
-               linalg::YieldOp::create(body, at, value);
-             })
-      .getResult(0);
+  nn::Emitter emitter(m.builder, loc, m.builder.getF32Type());
+  nn::Loops d = emitter.loops(3);
+  return emitter.map(
+      nn::typeOf(x), {{x, d}, {logit, {d[0], d[1]}}},
+      [](nn::Scalar &e, ValueRange v) { return e.mul(v[0], e.sigmoid(v[1])); });
 }
 
 Value buildSharedGate(ModelBuilder &m, StringRef layer, Value x, Value shared) {

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
@@ -205,8 +206,8 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
   return op;
 }
 
-/// What `transformers` begins to train with, where it is not what random
-/// weights are anyway: matrices of deviation 0.02, vectors of ones.
+/// The initial values by which `transformers` begins to train, unless they are
+/// what random weights are anyway: matrices of deviation 0.02, vectors of ones.
 Attribute ModelBuilder::getInit(StringRef name, unsigned rank) {
   if (name.ends_with("bias") || name.ends_with("beta"))
     return builder.getStringAttr("zeros");
@@ -319,18 +320,6 @@ Value ModelBuilder::cap(StringRef path, Value x, double limit) {
   return scale(path, bounded, limit);
 }
 
-/// The map from (b, s, h) to the named dimensions.
-static AffineMap mapOf(MLIRContext *context, unsigned rank,
-                       ArrayRef<unsigned> dims) {
-  SmallVector<AffineExpr> exprs;
-  for (unsigned dim : dims)
-    exprs.push_back(getAffineDimExpr(dim, context));
-  return AffineMap::get(rank, 0, exprs, context);
-}
-
-static constexpr auto parallel = utils::IteratorType::parallel;
-static constexpr auto reduction = utils::IteratorType::reduction;
-
 Value ModelBuilder::normOfHeads(StringRef path, Value x, Value weight) {
   Location loc = at(path);
   ArrayRef<int64_t> shape = shapeOf(x);
@@ -343,19 +332,11 @@ Value ModelBuilder::normOfHeads(StringRef path, Value x, Value weight) {
 }
 
 Value ModelBuilder::addPositions(StringRef path, Value x, Value rows) {
-  MLIRContext *context = builder.getContext();
-  Location loc = at(path);
-  Value empty = tensor::EmptyOp::create(builder, loc, shapeOf(x), elementType);
-  return linalg::GenericOp::create(
-             builder, loc, x.getType(), ValueRange{x, rows}, empty,
-             {mapOf(context, 3, {0, 1, 2}), mapOf(context, 3, {1, 2}),
-              mapOf(context, 3, {0, 1, 2})},
-             {parallel, parallel, parallel},
-             [](OpBuilder &b, Location l, ValueRange args) {
-               Value sum = arith::AddFOp::create(b, l, args[0], args[1]);
-               linalg::YieldOp::create(b, l, sum);
-             })
-      .getResult(0);
+  auto emitter = nn::Emitter::inType(builder, at(path), elementType);
+  nn::Loops d = emitter.loops(3);
+  return emitter.map(
+      type(shapeOf(x)), {{x, d}, {rows, {d[1], d[2]}}},
+      [](nn::Scalar &e, ValueRange v) { return e.add(v[0], v[1]); });
 }
 
 Value ModelBuilder::separatePairs(StringRef path, Value x, int64_t size) {
@@ -417,7 +398,8 @@ Value ModelBuilder::repeatHead(StringRef path, Value x, int64_t heads) {
       ->getResult(0);
 }
 
-/// Of dimensions of which `count` from `first` on are one on the other side.
+/// Groups dimensions of which `count` from `first` on are one on the other
+/// side.
 static SmallVector<ReassociationIndices> group(unsigned rank, unsigned first,
                                                unsigned count) {
   SmallVector<ReassociationIndices> groups;
@@ -489,7 +471,7 @@ Value ModelBuilder::repeatLayers(
     llvm::function_ref<Value(Value, LayerKind)> body) {
   for (const LayerRun &run : runs) {
     int64_t period = run.kinds.size();
-    // Of several layers numbers are written from the first one on.
+    // The numbers of several layers are written from the first one on.
     firstIteration = period == 1 ? run.first : 0;
     numIterations = run.count;
     layerNumber = period == 1 ? "{i}"
@@ -515,196 +497,84 @@ Value ModelBuilder::repeatLayers(
 // Positions and pooling
 //===----------------------------------------------------------------------===//
 
-Value ModelBuilder::filled(Location loc, TypedAttr value,
-                           ArrayRef<int64_t> shape) {
-  Value scalar = arith::ConstantOp::create(builder, loc, value);
-  Value empty = tensor::EmptyOp::create(builder, loc, shape, scalar.getType());
-  return linalg::FillOp::create(builder, loc, scalar, empty).getResult(0);
-}
-
 Value ModelBuilder::countKept(Location loc, Value mask) {
-  MLIRContext *context = builder.getContext();
-  Value zeros = filled(loc, builder.getF32FloatAttr(0), {batch});
-  return linalg::GenericOp::create(
-             builder, loc, zeros.getType(), mask, zeros,
-             {mapOf(context, 2, {0, 1}), mapOf(context, 2, {0})},
-             {parallel, reduction},
-             [](OpBuilder &b, Location l, ValueRange args) {
-               Value zero = arith::ConstantIntOp::create(b, l, 0, 64);
-               Value keep = arith::CmpIOp::create(
-                   b, l, arith::CmpIPredicate::ne, args[0], zero);
-               Value one = arith::UIToFPOp::create(b, l, b.getF32Type(), keep);
-               Value sum = arith::AddFOp::create(b, l, args[1], one);
-               linalg::YieldOp::create(b, l, sum);
-             })
-      .getResult(0);
+  nn::Emitter emitter(builder, loc, elementType);
+  nn::Loops d = emitter.loops(2);
+  return emitter.reduce(emitter.wideType({batch}), {d[0]}, 2, nn::Combine::Sum,
+                        {{mask, d}}, [](nn::Scalar &e, ValueRange v) {
+                          return e.toFloat(e.compare(nn::CmpI::ne, v[0], 0));
+                        });
 }
 
 Value ModelBuilder::countedPositions(StringRef path, Value ids,
                                      int64_t padding) {
-  MLIRContext *context = builder.getContext();
-  Location loc = at(path);
-  auto isText = [padding](OpBuilder &b, Location l, Value id) -> Value {
-    Value pad = arith::ConstantIntOp::create(b, l, padding, 64);
-    return arith::CmpIOp::create(b, l, arith::CmpIPredicate::ne, id, pad);
+  nn::Emitter emitter(builder, at(path), elementType);
+  auto isText = [padding](nn::Scalar &e, Value id) {
+    return e.compare(nn::CmpI::ne, id, padding);
   };
-  // How many stand up to each place, itself included.
-  Value zeros = filled(loc, builder.getF32FloatAttr(0), {batch, seq});
+  // The number of tokens up to each place, itself included.
+  nn::Loops d = emitter.loops(3), all = emitter.loops(2);
   Value counts =
-      linalg::GenericOp::create(
-          builder, loc, zeros.getType(), ids, zeros,
-          {mapOf(context, 3, {0, 2}), mapOf(context, 3, {0, 1})},
-          {parallel, parallel, reduction},
-          [&](OpBuilder &b, Location l, ValueRange args) {
-            Value here = linalg::IndexOp::create(b, l, 1),
-                  there = linalg::IndexOp::create(b, l, 2);
-            Value isBefore = arith::CmpIOp::create(
-                b, l, arith::CmpIPredicate::ule, there, here);
-            Value counts =
-                arith::AndIOp::create(b, l, isBefore, isText(b, l, args[0]));
-            Value one = arith::UIToFPOp::create(b, l, b.getF32Type(), counts);
-            Value sum = arith::AddFOp::create(b, l, args[1], one);
-            linalg::YieldOp::create(b, l, sum);
-          })
-          .getResult(0);
-  Value empty =
-      tensor::EmptyOp::create(builder, loc, {batch, seq}, builder.getI64Type());
-  return linalg::GenericOp::create(
-             builder, loc, empty.getType(), ValueRange{ids, counts}, empty,
-             {mapOf(context, 2, {0, 1}), mapOf(context, 2, {0, 1}),
-              mapOf(context, 2, {0, 1})},
-             {parallel, parallel},
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Value pad = arith::ConstantIntOp::create(b, l, padding, 64);
-               Value count =
-                   arith::FPToSIOp::create(b, l, b.getI64Type(), args[1]);
-               Value row = arith::AddIOp::create(b, l, count, pad);
-               row = arith::SelectOp::create(b, l, isText(b, l, args[0]), row,
-                                             pad);
-               linalg::YieldOp::create(b, l, row);
-             })
-      .getResult(0);
+      emitter.reduce(emitter.wideType({batch, seq}), all, 3, nn::Combine::Sum,
+                     {{ids, {d[0], d[2]}}}, [&](nn::Scalar &e, ValueRange v) {
+                       Value isBefore =
+                           e.compare(nn::CmpI::ule, e.index(2), e.index(1));
+                       return e.toFloat(e.both(isBefore, isText(e, v[0])));
+                     });
+  Type i64 = builder.getI64Type();
+  return emitter.map(RankedTensorType::get({batch, seq}, i64),
+                     {{ids, all}, {counts, all}},
+                     [&](nn::Scalar &e, ValueRange v) {
+                       Value row = e.add(e.cast(v[1], i64), padding);
+                       return e.select(isText(e, v[0]), row, padding);
+                     });
 }
 
 Value ModelBuilder::lastPosition(StringRef path, Value x, Value mask) {
-  MLIRContext *context = builder.getContext();
   Location loc = at(path);
   int64_t hidden = shapeOf(x)[2];
-  Value count = countKept(loc, mask);
-  Value zeros = filled(loc, cast<TypedAttr>(builder.getZeroAttr(elementType)),
-                       {batch, hidden});
-  // One term of the sum is not zero, so it is exact in any type.
-  Value last =
-      linalg::GenericOp::create(
-          builder, loc, zeros.getType(), ValueRange{x, count}, zeros,
-          {mapOf(context, 3, {0, 1, 2}), mapOf(context, 3, {0}),
-           mapOf(context, 3, {0, 2})},
-          {parallel, reduction, parallel},
-          [&](OpBuilder &b, Location l, ValueRange args) {
-            Value position = linalg::IndexOp::create(b, l, 1);
-            Value next = arith::AddIOp::create(
-                b, l, position, arith::ConstantIndexOp::create(b, l, 1));
-            Value number = arith::SIToFPOp::create(
-                b, l, b.getF32Type(),
-                arith::IndexCastOp::create(b, l, b.getI64Type(), next));
-            Value isLast = arith::CmpFOp::create(
-                b, l, arith::CmpFPredicate::OEQ, number, args[1]);
-            Value zero = arith::ConstantOp::create(
-                b, l, cast<TypedAttr>(b.getZeroAttr(elementType)));
-            Value term = arith::SelectOp::create(b, l, isLast, args[0], zero);
-            Value sum = arith::AddFOp::create(b, l, args[2], term);
-            linalg::YieldOp::create(b, l, sum);
-          })
-          .getResult(0);
-  return tensor::ExpandShapeOp::create(
-      builder, loc, type({batch, 1, hidden}), last,
-      SmallVector<ReassociationIndices>{{0}, {1, 2}});
-}
-
-/// The value as f32, and back to the element type.
-static Value widen(OpBuilder &b, Location loc, Value value) {
-  if (value.getType().isF32())
-    return value;
-  return arith::ExtFOp::create(b, loc, b.getF32Type(), value);
-}
-static Value narrow(OpBuilder &b, Location loc, Value value, Type type) {
-  if (type.isF32())
-    return value;
-  return arith::TruncFOp::create(b, loc, type, value);
-}
-static Value constantF32(OpBuilder &b, Location loc, float value) {
-  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+  nn::Emitter emitter(builder, loc, elementType);
+  nn::Loops d = emitter.loops(3);
+  // One term of the sum is not zero, so it is exact.
+  Value last = emitter.reduce(
+      type({batch, hidden}), {d[0], d[2]}, 3, nn::Combine::Sum,
+      {{x, d}, {countKept(loc, mask), {d[0]}}},
+      [](nn::Scalar &e, ValueRange v) {
+        Value next = e.toFloat(e.add(e.index(1), 1));
+        return e.select(e.compare(nn::CmpF::OEQ, next, v[1]), v[0], 0);
+      });
+  return emitter.split(last, 1, {1, hidden});
 }
 
 Value ModelBuilder::meanPool(StringRef path, Value x, Value mask) {
-  MLIRContext *context = builder.getContext();
   Location loc = at(path);
   int64_t hidden = shapeOf(x)[2];
+  nn::Emitter emitter(builder, loc, elementType);
+  nn::Loops d = emitter.loops(3), row = emitter.loops(2);
   Value count = countKept(loc, mask);
-  Value zeros = filled(loc, builder.getF32FloatAttr(0), {batch, hidden});
-  Value sum = linalg::GenericOp::create(
-                  builder, loc, zeros.getType(), ValueRange{x, mask}, zeros,
-                  {mapOf(context, 3, {0, 1, 2}), mapOf(context, 3, {0, 1}),
-                   mapOf(context, 3, {0, 2})},
-                  {parallel, reduction, parallel},
-                  [](OpBuilder &b, Location l, ValueRange args) {
-                    Value zero = arith::ConstantIntOp::create(b, l, 0, 64);
-                    Value keep = arith::CmpIOp::create(
-                        b, l, arith::CmpIPredicate::ne, args[1], zero);
-                    Value term = arith::SelectOp::create(
-                        b, l, keep, widen(b, l, args[0]), constantF32(b, l, 0));
-                    Value next = arith::AddFOp::create(b, l, args[2], term);
-                    linalg::YieldOp::create(b, l, next);
-                  })
-                  .getResult(0);
-  Value empty =
-      tensor::EmptyOp::create(builder, loc, {batch, hidden}, elementType);
-  return linalg::GenericOp::create(
-             builder, loc, empty.getType(), ValueRange{sum, count}, empty,
-             {mapOf(context, 2, {0, 1}), mapOf(context, 2, {0}),
-              mapOf(context, 2, {0, 1})},
-             {parallel, parallel},
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               // A row without any kept position gives zeros.
-               Value divisor = arith::MaximumFOp::create(
-                   b, l, args[1], constantF32(b, l, 1e-9f));
-               Value mean = arith::DivFOp::create(b, l, args[0], divisor);
-               linalg::YieldOp::create(b, l, narrow(b, l, mean, elementType));
-             })
-      .getResult(0);
+  Value sum = emitter.reduce(
+      emitter.wideType({batch, hidden}), {d[0], d[2]}, 3, nn::Combine::Sum,
+      {{x, d}, {mask, {d[0], d[1]}}}, [](nn::Scalar &e, ValueRange v) {
+        return e.select(e.compare(nn::CmpI::ne, v[1], 0), v[0], 0);
+      });
+  // A row without any kept position gives zeros.
+  return emitter.map(type({batch, hidden}), {{sum, row}, {count, {row[0]}}},
+                     [](nn::Scalar &e, ValueRange v) {
+                       return e.div(v[0], e.max(v[1], 1e-9));
+                     });
 }
 
 Value ModelBuilder::l2Normalize(StringRef path, Value x) {
-  MLIRContext *context = builder.getContext();
-  Location loc = at(path);
-  Value zeros = filled(loc, builder.getF32FloatAttr(0), {batch});
-  Value squares = linalg::GenericOp::create(
-                      builder, loc, zeros.getType(), x, zeros,
-                      {mapOf(context, 2, {0, 1}), mapOf(context, 2, {0})},
-                      {parallel, reduction},
-                      [](OpBuilder &b, Location l, ValueRange args) {
-                        Value wide = widen(b, l, args[0]);
-                        Value square = arith::MulFOp::create(b, l, wide, wide);
-                        Value sum =
-                            arith::AddFOp::create(b, l, args[1], square);
-                        linalg::YieldOp::create(b, l, sum);
-                      })
-                      .getResult(0);
-  Value empty = tensor::EmptyOp::create(builder, loc, shapeOf(x), elementType);
-  return linalg::GenericOp::create(
-             builder, loc, x.getType(), ValueRange{x, squares}, empty,
-             {mapOf(context, 2, {0, 1}), mapOf(context, 2, {0}),
-              mapOf(context, 2, {0, 1})},
-             {parallel, parallel},
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Value norm = math::SqrtOp::create(b, l, args[1]);
-               Value divisor = arith::MaximumFOp::create(
-                   b, l, norm, constantF32(b, l, 1e-12f));
-               Value scaled =
-                   arith::DivFOp::create(b, l, widen(b, l, args[0]), divisor);
-               linalg::YieldOp::create(b, l, narrow(b, l, scaled, elementType));
-             })
-      .getResult(0);
+  nn::Emitter emitter(builder, at(path), elementType);
+  nn::Loops d = emitter.loops(2);
+  Value squares = emitter.reduce(
+      emitter.wideType({batch}), {d[0]}, 2, nn::Combine::Sum, {{x, d}},
+      [](nn::Scalar &e, ValueRange v) { return e.mul(v[0], v[0]); });
+  return emitter.map(type(shapeOf(x)), {{x, d}, {squares, {d[0]}}},
+                     [](nn::Scalar &e, ValueRange v) {
+                       Value norm = math::SqrtOp::create(e.b, v[1]);
+                       return e.div(v[0], e.max(norm, 1e-12));
+                     });
 }
 
 } // namespace tp

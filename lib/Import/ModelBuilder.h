@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the families share when they emit a program: the function and its named
-// inputs and outputs, parameters (recorded, so that they can be checked against
-// the checkpoint's headers), and operations placed at the path of the module
-// they come from, because that is what the ledger prints.
+// The families share this to emit a program: the function and its named inputs
+// and outputs, parameters (recorded, so that they can be checked against the
+// checkpoint's headers), and operations placed at the path of the module they
+// come from, because that is what the ledger prints.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +36,11 @@ struct ParameterUse {
   llvm::SmallVector<std::string> names;
   llvm::SmallVector<int64_t> shape;
   int64_t first = 0, count = 1;
-  StorageAttr storage = {}; ///< Of a quantised one.
+  StorageAttr storage = {}; ///< The storage of a quantised one.
 };
 
-/// Where a parameter lies in its checkpoint tensor: see tp.parameter's source.
+/// The place of a parameter in its checkpoint tensor: see tp.parameter's
+/// source.
 struct ParameterBox {
   llvm::SmallVector<int64_t> shape;
   llvm::SmallVector<int64_t> offsets;
@@ -112,12 +113,12 @@ public:
   llvm::ArrayRef<TensorPart> getParts() const { return parts; }
 
   //===--------------------------------------------------------------------===//
-  // Of language models (BuildDecoder.cpp)
+  // Parts of language models (BuildDecoder.cpp)
   //===--------------------------------------------------------------------===//
 
   /// The tokens' ids, with all that goes with them.
   mlir::Value addTokens();
-  /// Of @main.
+  /// The mask of @main.
   mlir::Value getMask() const { return mask; }
   /// cos and sin of the positions' angles, from f32 frequencies, times a
   /// factor.
@@ -167,7 +168,7 @@ public:
   /// The name as older files have it; `name` itself if they have no other.
   std::string oldNameOf(const llvm::Twine &name) const;
   std::string placeOf(const llvm::Twine &name) const;
-  /// Whether the checkpoint has a tensor of that name.
+  /// True if the checkpoint has a tensor of that name.
   bool has(llvm::StringRef name) const { return checkpoint.find(name); }
   /// The tensor of the first iteration, and of the first position of a stack
   /// whose shape begins with `lead`; null if there is none.
@@ -295,7 +296,7 @@ private:
 
   /// `name` with the number of the layer that is emitted for `{i}`.
   std::string numbered(const llvm::Twine &name) const;
-  /// Whether shorter sequences may be given.
+  /// True if shorter sequences may be given.
   bool takesShorter() const { return !trains && !config.rope.changesAt(seq); }
   mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
                           llvm::ArrayRef<mlir::NamedAttribute> attrs);
@@ -309,11 +310,9 @@ private:
   mlir::Attribute getInit(llvm::StringRef name, unsigned rank);
   mlir::Value getCounter(llvm::StringRef name, int64_t limit,
                          mlir::Value &known);
-  /// Of scores; null: they are as they are.
+  /// The cap of scores; null: they are as they are.
   mlir::FloatAttr getSoftCap();
   mlir::Value splat(llvm::StringRef path, mlir::Type type, double value);
-  mlir::Value filled(mlir::Location loc, mlir::TypedAttr value,
-                     llvm::ArrayRef<int64_t> shape);
   /// f32[b], like all sums here: how many positions of each row the mask
   /// keeps.
   mlir::Value countKept(mlir::Location loc, mlir::Value mask);
@@ -325,7 +324,8 @@ private:
   mlir::Value mask; ///< of @main
   mlir::Value dropoutSeed, dropoutStep;
   int64_t numDropouts = 0;
-  /// What is emitted: the iterations, and the layer's number in each of them.
+  /// The layers that are emitted: the iterations, and the layer's number in
+  /// each of them.
   int64_t firstIteration = 0, numIterations = 1;
   std::string layerNumber = "{i}";
   std::vector<TensorPart> parts;
@@ -343,11 +343,10 @@ const QuantizedScheme *findScheme(const ModelConfig &config,
 
 /// Emits the body and returns the named outputs.
 NamedValues buildModel(ModelBuilder &model, const SentenceModules &modules);
-/// What each head adds to the scores because of where query and key stand,
-/// f32[heads, s, s]; null if that is nothing
-/// (BuildBias.cpp).
+/// The bias that each head adds to the scores because of where query and key
+/// stand, f32[heads, s, s]; null if there is none (BuildBias.cpp).
 mlir::Value buildScoreBias(ModelBuilder &model);
-/// What attention reads beside queries, keys and values: cos and sin of
+/// The operands of attention beside queries, keys and values: cos and sin of
 /// rotation, the mask of an encoder, a bias of the scores, a factor of queries
 /// for each position; null if there is none.
 struct AttentionInputs {

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 
 using namespace mlir;
 using namespace tp;
@@ -43,22 +44,12 @@ linalg::GenericOp tp::buildPaddingMask(OpBuilder &builder, Location loc,
   Value end = arith::ConstantIndexOp::create(builder, loc, size);
   Value fill = arith::ConstantOp::create(
       builder, loc, getMaskValue(builder, type.getElementType(), mask.value));
-  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                        type.getElementType());
-  SmallVector<AffineMap> maps(2,
-                              AffineMap::getMultiDimIdentityMap(rank, context));
-  return linalg::GenericOp::create(
-      builder, loc, type, local, empty, maps,
-      SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
-      [&](OpBuilder &b, Location l, ValueRange args) {
-        Value index = linalg::IndexOp::create(b, l, mask.dim);
-        Value at = arith::AddIOp::create(b, l, index, offset);
-        Value inside =
-            arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, at, end);
-        linalg::YieldOp::create(
-            b, l,
-            arith::SelectOp::create(b, l, inside, args[0], fill).getResult());
-      });
+  auto emitter = nn::Emitter::inType(builder, loc, type.getElementType());
+  Value masked = emitter.mapEach(type, local, [&](nn::Scalar &e, ValueRange v) {
+    Value at = e.add(e.index(mask.dim), offset);
+    return e.select(e.compare(nn::CmpI::slt, at, end), v[0], fill);
+  });
+  return masked.getDefiningOp<linalg::GenericOp>();
 }
 
 /// The dimension whose padding `generic` overwrites past `end`, if it is a

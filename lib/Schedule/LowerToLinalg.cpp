@@ -23,6 +23,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
@@ -33,39 +34,28 @@ namespace tp {
 
 using namespace mlir;
 using namespace tp;
+using namespace tp::nn;
 
 namespace {
 
-using IndexBody =
-    function_ref<Value(OpBuilder &, Location, ArrayRef<Value> indices)>;
+using IndexBody = function_ref<Value(Scalar &, ArrayRef<Value> indices)>;
 
 /// A generic without inputs whose elements are computed from their indices.
 Value makeIndexed(OpBuilder &builder, Location loc, RankedTensorType type,
                   IndexBody body) {
-  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                        type.getElementType());
-  SmallVector<utils::IteratorType> iterators(type.getRank(),
-                                             utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(
-      builder, loc, TypeRange{type}, ValueRange{}, ValueRange{empty},
-      {builder.getMultiDimIdentityMap(type.getRank())}, iterators,
-      [&](OpBuilder &inner, Location at, ValueRange) {
-        SmallVector<Value> indices;
-        for (int64_t dim = 0; dim < type.getRank(); ++dim)
-          indices.push_back(linalg::IndexOp::create(inner, at, dim));
-        linalg::YieldOp::create(inner, at, body(inner, at, indices));
-      });
-  return generic.getResult(0);
+  Emitter emitter(builder, loc, type.getElementType());
+  return emitter.map(type, {}, [&](Scalar &e, ValueRange) {
+    return body(e, e.indices(type.getRank()));
+  });
 }
 
-Value constantIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
+Value extract(Scalar &e, Value tensor, ArrayRef<Value> indices) {
+  return tensor::ExtractOp::create(e.b, tensor, indices);
 }
 
 /// `tensor` at `indices`, or `otherwise` where one of them is outside.
-Value readInside(OpBuilder &builder, Location loc, Value tensor,
-                 ArrayRef<Value> indices, ArrayRef<bool> mayBeOutside,
-                 Value otherwise) {
+Value readInside(Scalar &e, Value tensor, ArrayRef<Value> indices,
+                 ArrayRef<bool> mayBeOutside, Value otherwise) {
   auto type = cast<RankedTensorType>(tensor.getType());
   if (type.getNumElements() == 0)
     return otherwise;
@@ -74,27 +64,20 @@ Value readInside(OpBuilder &builder, Location loc, Value tensor,
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     if (!mayBeOutside[dim])
       continue;
-    Value zero = constantIndex(builder, loc, 0);
-    Value last = constantIndex(builder, loc, type.getDimSize(dim) - 1);
-    Value low = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                      indices[dim], zero);
-    Value high = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
-                                       indices[dim], last);
-    Value both = arith::AndIOp::create(builder, loc, low, high);
-    inside = inside ? arith::AndIOp::create(builder, loc, inside, both) : both;
-    clamped[dim] = arith::MinSIOp::create(
-        builder, loc, arith::MaxSIOp::create(builder, loc, indices[dim], zero),
-        last);
+    Value index = indices[dim];
+    Value zero = e.integer(0, index.getType());
+    Value last = e.integer(type.getDimSize(dim) - 1, index.getType());
+    Value low = e.compare(CmpI::sge, index, zero);
+    Value both = e.both(low, e.compare(CmpI::sle, index, last));
+    inside = inside ? e.both(inside, both) : both;
+    clamped[dim] = e.min(e.max(index, zero), last);
   }
-  Value element = tensor::ExtractOp::create(builder, loc, tensor, clamped);
-  if (!inside)
-    return element;
-  return arith::SelectOp::create(builder, loc, inside, element, otherwise);
+  Value element = extract(e, tensor, clamped);
+  return inside ? e.select(inside, element, otherwise) : element;
 }
 
-Value makeZero(OpBuilder &builder, Location loc, Type type) {
-  return arith::ConstantOp::create(builder, loc,
-                                   cast<TypedAttr>(builder.getZeroAttr(type)));
+Value makeZero(Scalar &e, Type type) {
+  return arith::ConstantOp::create(e.b, cast<TypedAttr>(e.b.getZeroAttr(type)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,7 +93,6 @@ FailureOr<Value> convertExtractSlice(tensor::ExtractSliceOp op,
   if (llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic))
     return op.emitOpError("expected static offsets, sizes and strides");
   auto type = op.getType();
-  MLIRContext *context = op.getContext();
   llvm::SmallBitVector dropped = op.getDroppedDims();
   // linalg takes a plain dimension of a map as saying the operand's size.
   bool beginsWhole = false;
@@ -120,47 +102,34 @@ FailureOr<Value> convertExtractSlice(tensor::ExtractSliceOp op,
         op.getStaticSizes()[dim] != op.getSourceType().getDimSize(dim);
   if (beginsWhole)
     return makeIndexed(
-        builder, op.getLoc(), type,
-        [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) -> Value {
+        builder, op.getLoc(), type, [&](Scalar &e, ArrayRef<Value> indices) {
           SmallVector<Value> at;
           unsigned next = 0;
           for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim) {
             Value offset =
-                constantIndex(inner, loc, op.getStaticOffsets()[dim]);
+                e.integer(op.getStaticOffsets()[dim], e.b.getIndexType());
             if (dropped.test(dim)) {
               at.push_back(offset);
               continue;
             }
             Value index = indices[next++];
             if (op.getStaticStrides()[dim] != 1)
-              index = arith::MulIOp::create(
-                  inner, loc, index,
-                  constantIndex(inner, loc, op.getStaticStrides()[dim]));
-            at.push_back(arith::AddIOp::create(inner, loc, index, offset));
+              index = e.mul(index, op.getStaticStrides()[dim]);
+            at.push_back(e.add(index, offset));
           }
-          return tensor::ExtractOp::create(inner, loc, op.getSource(), at);
+          return extract(e, op.getSource(), at);
         });
-  SmallVector<AffineExpr> exprs;
+  auto emitter = Emitter::inType(builder, op.getLoc(), type.getElementType());
+  nn::Loops exprs;
   unsigned next = 0;
   for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim) {
-    AffineExpr at = getAffineConstantExpr(op.getStaticOffsets()[dim], context);
+    AffineExpr at = emitter.constant(op.getStaticOffsets()[dim]);
     if (!dropped.test(dim))
-      at = at + getAffineDimExpr(next++, context) * op.getStaticStrides()[dim];
+      at = at + builder.getAffineDimExpr(next++) * op.getStaticStrides()[dim];
     exprs.push_back(at);
   }
-  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(),
-                                        type.getElementType());
-  SmallVector<utils::IteratorType> iterators(type.getRank(),
-                                             utils::IteratorType::parallel);
-  SmallVector<AffineMap> maps{AffineMap::get(type.getRank(), 0, exprs, context),
-                              builder.getMultiDimIdentityMap(type.getRank())};
-  auto generic = linalg::GenericOp::create(
-      builder, op.getLoc(), TypeRange{type}, ValueRange{op.getSource()},
-      ValueRange{empty}, maps, iterators,
-      [](OpBuilder &inner, Location at, ValueRange args) {
-        linalg::YieldOp::create(inner, at, args[0]);
-      });
-  return generic.getResult(0);
+  return emitter.map(type, {{op.getSource(), exprs}},
+                     [](Scalar &, ValueRange args) { return args[0]; });
 }
 
 FailureOr<Value> convertInsertSlice(tensor::InsertSliceOp op,
@@ -173,44 +142,35 @@ FailureOr<Value> convertInsertSlice(tensor::InsertSliceOp op,
   llvm::SmallBitVector dropped = op.getDroppedDims();
   bool overEmpty = op.getDest().getDefiningOp<tensor::EmptyOp>() != nullptr;
   return makeIndexed(
-      builder, op.getLoc(), type,
-      [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
-        Value old = overEmpty ? makeZero(inner, loc, type.getElementType())
-                              : Value(tensor::ExtractOp::create(
-                                    inner, loc, op.getDest(), indices));
+      builder, op.getLoc(), type, [&](Scalar &e, ArrayRef<Value> indices) {
+        Value old = overEmpty ? makeZero(e, type.getElementType())
+                              : extract(e, op.getDest(), indices);
         SmallVector<Value> at;
         SmallVector<bool> outside;
         Value isHere;
         auto require = [&](Value left, int64_t right) {
-          Value same =
-              arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq, left,
-                                    constantIndex(inner, loc, right));
-          isHere =
-              isHere ? arith::AndIOp::create(inner, loc, isHere, same) : same;
+          Value same = e.compare(CmpI::eq, left, right);
+          isHere = isHere ? e.both(isHere, same) : same;
         };
         for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-          int64_t offset = op.getStaticOffsets()[dim];
-          Value moved = arith::SubIOp::create(
-              inner, loc, indices[dim], constantIndex(inner, loc, offset));
+          Value moved = e.sub(indices[dim], op.getStaticOffsets()[dim]);
           bool isPart = op.getStaticSizes()[dim] != type.getDimSize(dim);
           int64_t stride = op.getStaticStrides()[dim];
           if (!dropped.test(dim) && isPart && stride != 1) {
-            Value by = constantIndex(inner, loc, stride);
-            require(arith::RemUIOp::create(inner, loc, moved, by), 0);
+            Value by = e.integer(stride, moved.getType());
+            require(e.remainder(moved, by), 0);
             // As unsigned numbers, negative ones are beyond the source.
-            moved = arith::DivUIOp::create(inner, loc, moved, by);
+            moved = e.quotient(moved, by);
           }
           if (!dropped.test(dim)) {
             at.push_back(isPart ? moved : indices[dim]);
             outside.push_back(isPart);
-            continue;
-          }
-          if (isPart)
+          } else if (isPart) {
             require(moved, 0);
+          }
         }
-        Value value = readInside(inner, loc, op.getSource(), at, outside, old);
-        return isHere ? arith::SelectOp::create(inner, loc, isHere, value, old)
-                      : value;
+        Value value = readInside(e, op.getSource(), at, outside, old);
+        return isHere ? e.select(isHere, value, old) : value;
       });
 }
 
@@ -218,17 +178,15 @@ FailureOr<Value> convertConcat(tensor::ConcatOp op, OpBuilder &builder) {
   auto type = op.getResultType();
   int64_t dim = op.getDim();
   return makeIndexed(
-      builder, op.getLoc(), type,
-      [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
-        Value result = makeZero(inner, loc, type.getElementType());
+      builder, op.getLoc(), type, [&](Scalar &e, ArrayRef<Value> indices) {
+        Value result = makeZero(e, type.getElementType());
         int64_t offset = 0;
         for (Value part : op.getInputs()) {
           SmallVector<Value> at(indices);
           SmallVector<bool> outside(type.getRank(), false);
           outside[dim] = true;
-          at[dim] = arith::SubIOp::create(inner, loc, indices[dim],
-                                          constantIndex(inner, loc, offset));
-          result = readInside(inner, loc, part, at, outside, result);
+          at[dim] = e.sub(indices[dim], offset);
+          result = readInside(e, part, at, outside, result);
           offset += cast<RankedTensorType>(part.getType()).getDimSize(dim);
         }
         return result;
@@ -247,18 +205,14 @@ FailureOr<Value> convertPad(tensor::PadOp op, OpBuilder &builder) {
       return op.emitOpError("expected padding of at least 0, got ")
              << padding << "; tensor.extract_slice cuts off";
   return makeIndexed(
-      builder, op.getLoc(), type,
-      [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
+      builder, op.getLoc(), type, [&](Scalar &e, ArrayRef<Value> indices) {
         SmallVector<Value> at;
         SmallVector<bool> outside;
         auto source = cast<RankedTensorType>(op.getSource().getType());
         for (int64_t dim = 0; dim < type.getRank(); ++dim) {
           bool isPart = source.getDimSize(dim) != type.getDimSize(dim);
-          at.push_back(
-              isPart ? Value(arith::SubIOp::create(
-                           inner, loc, indices[dim],
-                           constantIndex(inner, loc, op.getStaticLow()[dim])))
-                     : indices[dim]);
+          at.push_back(isPart ? e.sub(indices[dim], op.getStaticLow()[dim])
+                              : indices[dim]);
           outside.push_back(isPart);
         }
         // A constant from outside is one more argument unless it is cloned.
@@ -268,15 +222,15 @@ FailureOr<Value> convertPad(tensor::PadOp op, OpBuilder &builder) {
         auto cloneConstant = [&](Value value) {
           auto constant = value.getDefiningOp<arith::ConstantOp>();
           if (constant && !mapping.contains(value))
-            inner.clone(*constant, mapping);
+            e.b.clone(*constant, mapping);
         };
         for (Operation &padding : region.without_terminator()) {
           llvm::for_each(padding.getOperands(), cloneConstant);
-          inner.clone(padding, mapping);
+          e.b.clone(padding, mapping);
         }
         Value yielded = region.getTerminator()->getOperand(0);
         cloneConstant(yielded);
-        return readInside(inner, loc, op.getSource(), at, outside,
+        return readInside(e, op.getSource(), at, outside,
                           mapping.lookupOrDefault(yielded));
       });
 }
@@ -292,8 +246,7 @@ Value convertSlice(SliceOp op, OpBuilder &builder) {
   Value rank = RankOp::create(builder, loc, builder.getIndexType(),
                               op.getMeshAttr(), op.getAxes());
   int64_t dim = op.getDim();
-  Value offset = arith::MulIOp::create(
-      builder, loc, rank, constantIndex(builder, loc, type.getDimSize(dim)));
+  Value offset = Scalar(builder, loc, Type()).mul(rank, type.getDimSize(dim));
   // Blocks that cover more than the source end in zeros (8 over 6 ranks are
   // blocks of 2, of which the last two are all padding).
   Mesh mesh = lookupMesh(op, op.getMeshAttr()).getMesh().toMesh();
@@ -301,16 +254,15 @@ Value convertSlice(SliceOp op, OpBuilder &builder) {
       *resolveAxes(op.getAxes(), mesh, [&] { return op.emitOpError(); });
   bool padded =
       getShardCount(axes) * type.getDimSize(dim) > source.getDimSize(dim);
-  return makeIndexed(
-      builder, loc, type,
-      [&](OpBuilder &inner, Location at, ArrayRef<Value> indices) {
-        SmallVector<Value> moved(indices);
-        SmallVector<bool> outside(type.getRank(), false);
-        outside[dim] = padded;
-        moved[dim] = arith::AddIOp::create(inner, at, indices[dim], offset);
-        return readInside(inner, at, op.getInput(), moved, outside,
-                          makeZero(inner, at, type.getElementType()));
-      });
+  return makeIndexed(builder, loc, type,
+                     [&](Scalar &e, ArrayRef<Value> indices) {
+                       SmallVector<Value> moved(indices);
+                       SmallVector<bool> outside(type.getRank(), false);
+                       outside[dim] = padded;
+                       moved[dim] = e.add(indices[dim], offset);
+                       return readInside(e, op.getInput(), moved, outside,
+                                         makeZero(e, type.getElementType()));
+                     });
 }
 
 /// Positions of the result: those of the indices, then those of the slice,
@@ -321,18 +273,13 @@ Value convertGather(tensor::GatherOp op, OpBuilder &builder) {
   int64_t batch = op.getIndicesType().getRank() - 1;
   bool keepsOnes = type.getRank() - batch == source.getRank();
   return makeIndexed(
-      builder, op.getLoc(), type,
-      [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
+      builder, op.getLoc(), type, [&](Scalar &e, ArrayRef<Value> indices) {
         SmallVector<Value> at(source.getRank());
         for (auto [number, dim] : llvm::enumerate(op.getGatherDims())) {
           SmallVector<Value> where(indices.take_front(batch));
-          where.push_back(constantIndex(inner, loc, number));
-          Value row =
-              tensor::ExtractOp::create(inner, loc, op.getIndices(), where);
-          if (!row.getType().isIndex())
-            row = arith::IndexCastOp::create(inner, loc, inner.getIndexType(),
-                                             row);
-          at[dim] = row;
+          where.push_back(e.integer(number, e.b.getIndexType()));
+          at[dim] =
+              e.cast(extract(e, op.getIndices(), where), e.b.getIndexType());
         }
         int64_t next = batch;
         for (Value &index : at) {
@@ -341,8 +288,7 @@ Value convertGather(tensor::GatherOp op, OpBuilder &builder) {
           else if (keepsOnes)
             ++next;
         }
-        return tensor::ExtractOp::create(inner, loc, op.getSource(), at)
-            .getResult();
+        return extract(e, op.getSource(), at);
       });
 }
 
@@ -350,9 +296,9 @@ Value convertGather(tensor::GatherOp op, OpBuilder &builder) {
 Value convertSplat(tensor::SplatOp op, OpBuilder &builder) {
   return makeIndexed(
       builder, op.getLoc(), cast<RankedTensorType>(op.getType()),
-      [&](OpBuilder &inner, Location, ArrayRef<Value>) {
-        auto extract = op.getInput().getDefiningOp<tensor::ExtractOp>();
-        return extract ? inner.clone(*extract)->getResult(0) : op.getInput();
+      [&](Scalar &e, ArrayRef<Value>) {
+        auto found = op.getInput().getDefiningOp<tensor::ExtractOp>();
+        return found ? e.b.clone(*found)->getResult(0) : op.getInput();
       });
 }
 
@@ -369,15 +315,10 @@ Value convertKeepFirst(KeepFirstOp op, OpBuilder &builder) {
   Value rank = RankOp::create(builder, loc, builder.getIndexType(),
                               op.getMeshAttr(), op.getAxes());
   return makeIndexed(
-      builder, loc, type,
-      [&](OpBuilder &inner, Location at, ArrayRef<Value> indices) -> Value {
-        Value element =
-            tensor::ExtractOp::create(inner, at, op.getInput(), indices);
-        Value first = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::eq,
-                                            rank, constantIndex(inner, at, 0));
-        return arith::SelectOp::create(
-            inner, at, first, element,
-            makeZero(inner, at, type.getElementType()));
+      builder, loc, type, [&](Scalar &e, ArrayRef<Value> indices) {
+        Value element = extract(e, op.getInput(), indices);
+        Value isFirst = e.compare(CmpI::eq, rank, 0);
+        return e.select(isFirst, element, makeZero(e, type.getElementType()));
       });
 }
 
@@ -397,48 +338,23 @@ Value convertRotary(nn::RotaryOp op, OpBuilder &builder) {
   SmallVector<ReassociationIndices> groups{{0}, {1}, {2}, {3, 4}};
   Value input = tensor::ExpandShapeOp::create(builder, loc, halves,
                                               op.getInput(), groups);
-  MLIRContext *context = op.getContext();
-  SmallVector<AffineExpr> d;
-  for (unsigned i = 0; i < 5; ++i)
-    d.push_back(getAffineDimExpr(i, context));
-  AffineMap identity = builder.getMultiDimIdentityMap(5);
-  AffineMap swapped =
-      AffineMap::get(5, 0, {d[0], d[1], d[2], 1 - d[3], d[4]}, context);
-  AffineMap angle = AffineMap::get(5, 0, {d[1], d[4]}, context);
-  Value empty = tensor::EmptyOp::create(builder, loc, halves.getShape(),
-                                        halves.getElementType());
-  SmallVector<utils::IteratorType> iterators(5, utils::IteratorType::parallel);
-  Type f32 = builder.getF32Type();
-  auto generic = linalg::GenericOp::create(
-      builder, loc, TypeRange{halves},
-      ValueRange{input, input, op.getCos(), op.getSin()}, ValueRange{empty},
-      {identity, swapped, angle, angle, identity}, iterators,
-      [&](OpBuilder &inner, Location at, ValueRange args) {
-        auto toF32 = [&](Value value) -> Value {
-          if (value.getType().isF32())
-            return value;
-          return arith::ExtFOp::create(inner, at, f32, value);
-        };
-        Value which = linalg::IndexOp::create(inner, at, 3);
-        Value isFirst =
-            arith::CmpIOp::create(inner, at, arith::CmpIPredicate::eq, which,
-                                  constantIndex(inner, at, 0));
-        Value sign = arith::SelectOp::create(
-            inner, at, isFirst,
-            arith::ConstantOp::create(inner, at, inner.getF32FloatAttr(-1)),
-            arith::ConstantOp::create(inner, at, inner.getF32FloatAttr(1)));
-        Value straight =
-            arith::MulFOp::create(inner, at, toF32(args[0]), toF32(args[2]));
-        Value crossed =
-            arith::MulFOp::create(inner, at, toF32(args[1]), toF32(args[3]));
-        crossed = arith::MulFOp::create(inner, at, sign, crossed);
-        Value sum = arith::AddFOp::create(inner, at, straight, crossed);
-        if (type.getElementType() != f32)
-          sum = arith::TruncFOp::create(inner, at, type.getElementType(), sum);
-        linalg::YieldOp::create(inner, at, sum);
-      });
-  return tensor::CollapseShapeOp::create(builder, loc, type,
-                                         generic.getResult(0), groups);
+  Emitter emitter(builder, loc, builder.getF32Type());
+  nn::Loops d = emitter.loops(5);
+  nn::Loops swapped{d[0], d[1], d[2], 1 - d[3], d[4]}, angle{d[1], d[4]};
+  Value rotated = emitter.map(halves,
+                              {{input, d},
+                               {input, swapped},
+                               {op.getCos(), angle},
+                               {op.getSin(), angle}},
+                              [](Scalar &e, ValueRange v) {
+                                Value isFirst =
+                                    e.compare(CmpI::eq, e.index(3), 0);
+                                Value sign = e.select(isFirst, e.number(-1), 1);
+                                Value straight = e.mul(v[0], v[2]),
+                                      crossed = e.mul(v[1], v[3]);
+                                return e.add(straight, e.mul(sign, crossed));
+                              });
+  return tensor::CollapseShapeOp::create(builder, loc, type, rotated, groups);
 }
 
 /// A fill by a constant is the constant.
@@ -457,8 +373,8 @@ Value convertFill(linalg::FillOp op, OpBuilder &builder) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// What a function of the runtime computes. Of operations that belong into a
-/// GEMM, tp-form-gemms has left those that become row kernels.
+/// True if a function of the runtime computes `op`. tp-form-gemms has left only
+/// those operations of a GEMM that become row kernels.
 bool staysInStep(Operation *op) {
   auto library = dyn_cast<LibraryOpInterface>(op);
   return library && !library.getEpilogues({});

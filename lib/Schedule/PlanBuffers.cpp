@@ -14,6 +14,7 @@
 #include "Lifetimes.h"
 #include "PeerSlots.h"
 #include "States.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Schedule/Outline.h"
 #include "tp/Schedule/Passes.h"
@@ -34,7 +35,7 @@ namespace tp {
 using namespace mlir;
 using namespace tp;
 
-/// Whether elements of this type have a size in memory.
+/// True if elements of this type have a size in memory.
 static bool hasBytes(Type element) {
   return isa<Float64Type, Float32Type, BFloat16Type, Float16Type>(element) ||
          llvm::any_of(ArrayRef<unsigned>{64, 32, 16, 8, 1}, [&](unsigned bits) {
@@ -198,18 +199,12 @@ private:
     Location loc = value.getLoc();
     builder.setInsertionPoint(operand.getOwner());
     auto type = cast<RankedTensorType>(value.getType());
-    Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                          type.getElementType());
-    AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-    auto generic = linalg::GenericOp::create(
-        builder, loc, TypeRange{type}, ValueRange{value}, ValueRange{empty},
-        {identity, identity},
-        SmallVector<utils::IteratorType>(type.getRank(),
-                                         utils::IteratorType::parallel),
-        [](OpBuilder &inner, Location at, ValueRange args) {
-          linalg::YieldOp::create(inner, at, args[0]);
-        });
-    operand.set(generic.getResult(0));
+    auto emitter = nn::Emitter::inType(builder, loc, type.getElementType());
+    Value copied = emitter.mapEach(
+        type, value, [](nn::Scalar &, ValueRange v) { return v[0]; });
+    operand.set(copied);
+    auto generic = copied.getDefiningOp<linalg::GenericOp>();
+    Value empty = generic.getDpsInits().front();
     outliner.outline(
         {generic.getOperation()},
         builder.getNamedAttr(rowDimsAttrName,

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Cost/CostModel.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Passes.h"
 #include "tp/Schedule/RowKernels.h"
@@ -48,33 +49,17 @@ static std::string findObstacle(AllReduceOp op) {
 static Value addUp(OpBuilder &builder, Location loc, ValueRange addends) {
   auto type = cast<RankedTensorType>(addends.front().getType());
   Type element = type.getElementType();
-  bool narrow = isa<BFloat16Type, Float16Type>(element);
-  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(), element);
-  SmallVector<AffineMap> maps(addends.size() + 1,
-                              builder.getMultiDimIdentityMap(type.getRank()));
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  auto sum = linalg::GenericOp::create(
-      builder, loc, TypeRange{type}, addends, ValueRange{empty}, maps, loops,
-      [&](OpBuilder &inner, Location at, ValueRange args) {
-        auto widen = [&](Value value) -> Value {
-          if (!narrow)
-            return value;
-          return arith::ExtFOp::create(inner, at, inner.getF32Type(), value);
-        };
-        Value total = widen(args.front());
-        for (Value addend : args.drop_front().drop_back())
-          total =
-              isa<FloatType>(element)
-                  ? arith::AddFOp::create(inner, at, total, widen(addend))
-                        .getResult()
-                  : arith::AddIOp::create(inner, at, total, addend).getResult();
-        if (narrow)
-          total = arith::TruncFOp::create(inner, at, element, total);
-        linalg::YieldOp::create(inner, at, total);
-      });
-  sum->setAttr(originAttrName, builder.getStringAttr("sum"));
-  return sum.getResult(0);
+  bool isNarrow = isa<BFloat16Type, Float16Type>(element);
+  auto emitter = nn::Emitter::inType(builder, loc,
+                                     isNarrow ? builder.getF32Type() : element);
+  Value sum = emitter.mapEach(type, addends, [](nn::Scalar &e, ValueRange v) {
+    Value total = v.front();
+    for (Value addend : v.drop_front())
+      total = e.add(total, addend);
+    return total;
+  });
+  sum.getDefiningOp()->setAttr(originAttrName, builder.getStringAttr("sum"));
+  return sum;
 }
 
 namespace {
@@ -105,7 +90,7 @@ struct ReadPeersPass : tp::impl::ReadPeersBase<ReadPeersPass> {
     return found;
   }
 
-  /// What the cost model says against it.
+  /// The reason that the cost model has against it.
   std::string findLoss(AllReduceOp op, int64_t ranks) {
     int64_t bytes = getTensorBytes(cast<RankedTensorType>(op.getType()));
     if (linked)

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -165,7 +166,7 @@ static FailureOr<Product> findProduct(linalg::LinalgOp op) {
   return failure();
 }
 
-/// Whether the library multiplies these types: those of the sums, or narrower.
+/// True if the library multiplies these types: those of the sums, or narrower.
 static bool hasKnownTypes(linalg::LinalgOp op, const Product &product) {
   Type x = getElementTypeOrSelf(product.input),
        w = getElementTypeOrSelf(product.weight),
@@ -177,7 +178,7 @@ static bool hasKnownTypes(linalg::LinalgOp op, const Product &product) {
          (x == w || (x.isF32() && product.kind != Product::Linear));
 }
 
-/// Whether nothing else here reads the tensor that `parameter` names, so that
+/// True if nothing else here reads the tensor that `parameter` names, so that
 /// read transposed it is not in memory twice.
 static bool isReadOnce(ParameterOp parameter) {
   unsigned readers = 0;
@@ -226,31 +227,17 @@ static void takeOffset(nn::EmbeddingBackwardOp op) {
   Value ids = op.getIds(), offset = op.getOffset();
   std::optional<int64_t> padding = op.getPaddingRow();
   auto type = cast<RankedTensorType>(ids.getType());
-  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(),
-                                        type.getElementType());
-  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-  SmallVector<utils::IteratorType> iterators(type.getRank(),
-                                             utils::IteratorType::parallel);
-  auto relative = linalg::GenericOp::create(
-      builder, op.getLoc(), TypeRange{type}, ids, empty, {identity, identity},
-      iterators, [&](OpBuilder &inner, Location at, ValueRange args) {
-        Type element = type.getElementType();
-        auto constant = [&](int64_t value) -> Value {
-          return arith::ConstantIntOp::create(inner, at, element, value);
-        };
-        Value id = args[0];
-        if (offset) // Kernels are given indices.
-          id = arith::SubIOp::create(
-              inner, at, id,
-              arith::IndexCastOp::create(inner, at, element, offset));
-        if (padding) {
-          Value isPadding = arith::CmpIOp::create(
-              inner, at, arith::CmpIPredicate::eq, args[0], constant(*padding));
-          id = arith::SelectOp::create(inner, at, isPadding, constant(-1), id);
-        }
-        linalg::YieldOp::create(inner, at, id);
-      });
-  op.getIdsMutable().assign(relative.getResult(0));
+  nn::Emitter emitter(builder, op.getLoc(), type.getElementType());
+  Value relative = emitter.mapEach(type, ids, [&](nn::Scalar &e, ValueRange v) {
+    Value id = v[0];
+    if (offset) // Kernels are given indices.
+      id = e.sub(id, e.cast(offset, id.getType()));
+    if (padding)
+      id = e.select(e.compare(nn::CmpI::eq, v[0], *padding),
+                    e.integer(-1, id.getType()), id);
+    return id;
+  });
+  op.getIdsMutable().assign(relative);
   op.getOffsetMutable().clear();
   op.removePaddingRowAttr();
 }

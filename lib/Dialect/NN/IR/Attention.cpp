@@ -4,7 +4,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, its derivative, and its
+// The verifier, rule, decomposition and derivative of nn.attention, and its
 // library form. Attention subtracts the maximum; keys that a query does not see
 // get the score -inf, and a query that sees none gives zeros. KV heads are
 // never repeated: the loops run over them and over the queries that share one.
@@ -142,7 +142,7 @@ static AttentionParts computeAttention(Emitter &emitter, AttentionOp op) {
   Value visible = emitter.map(type, operands, [&](Scalar &e, ValueRange v) {
     Value all = score.compute(e, v[0], v.drop_front());
     Value condition = score.isVisible(e, v.drop_front());
-    return condition ? e.select(condition, all, e.number(-infinity)) : all;
+    return condition ? e.select(condition, all, -infinity) : all;
   });
   auto same = [](Scalar &, ValueRange v) { return v[0]; };
   RankedTensorType rowType =
@@ -160,9 +160,8 @@ static AttentionParts computeAttention(Emitter &emitter, AttentionOp op) {
       emitter.map(rowType, greatest, [&](Scalar &e, ValueRange v) -> Value {
         Value most = v[0];
         if (op.getSinks())
-          most = arith::MaximumFOp::create(e.b, most, v[1]);
-        Value none = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, most,
-                                           e.number(-infinity));
+          most = e.max(most, v[1]);
+        Value none = e.compare(CmpF::OEQ, most, -infinity);
         return e.select(none, e.number(0), most);
       });
   parts.weights = emitter.map(
@@ -194,19 +193,17 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   Value average = emitter.map(
       typeOf(getResult()).clone(shape), {{total, result}, {parts.sum, rows}},
       [](Scalar &e, ValueRange v) -> Value {
-        Value none = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, v[1],
-                                           e.number(0));
+        Value none = e.compare(CmpF::OEQ, v[1], 0);
         return e.select(none, e.number(0), e.div(v[0], v[1]));
       });
   SmallVector<Value> results{emitter.join(average, 2, 2)};
   if (getLse()) {
     RankedTensorType type = typeOf(getLse());
-    Value lse =
-        emitter.map(type.clone(ArrayRef<int64_t>(shape).drop_back()),
-                    {{parts.max, rows}, {parts.sum, rows}},
-                    [](Scalar &e, ValueRange v) -> Value {
-                      return e.add(v[0], math::LogOp::create(e.b, v[1]));
-                    });
+    Value lse = emitter.map(type.clone(ArrayRef<int64_t>(shape).drop_back()),
+                            {{parts.max, rows}, {parts.sum, rows}},
+                            [](Scalar &e, ValueRange v) -> Value {
+                              return e.add(v[0], e.log(v[1]));
+                            });
     results.push_back(emitter.join(lse, 2, 2));
   }
   return results;
@@ -227,8 +224,8 @@ static Value differentiateSinks(Emitter &emitter, Value sinks, Value lse,
                         });
 }
 
-/// What a derivative of each head, and of each batch entry, is to a bias of
-/// all.
+/// A derivative of each head, and of each batch entry, summed to that of a bias
+/// of all.
 static Value sumBias(Emitter &emitter, RankedTensorType type, Value each) {
   auto same = [](Scalar &, ValueRange v) { return v[0]; };
   // Loops: head, s, t, b; of a bias for all heads: s, t, head, b.
@@ -283,7 +280,7 @@ FailureOr<SmallVector<Value>> AttentionOp::buildVjp(OpBuilder &builder,
       getWindowAttr(), getSoftCapAttr());
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] = backward.getDQuery();
-  // What a KV head is to all queries that share it. Loops: b, t, g, r, d.
+  // The sum of a KV head over all queries that share it. Loops: b, t, g, r, d.
   Loops all = emitter.loops(5);
   for (unsigned i : {1, 2})
     gradients[i] = emitter.reduce(

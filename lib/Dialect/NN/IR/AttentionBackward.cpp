@@ -3,9 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, and its library form. Its
-// results keep the query heads apart: the sum over those of a KV head, which
-// other ranks may have, is an operation of its own, whose rule knows of it.
+// The verifier, rule, decomposition and library form of nn.attention_backward.
+// Its results keep the query heads apart: the sum over those of a KV head,
+// which other ranks may have, is an operation of its own, whose rule knows of
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,7 +86,7 @@ FailureOr<ShardingRule> AttentionBackwardOp::getShardingRule() {
 
 SmallVector<PadState>
 AttentionBackwardOp::getPaddingStates(unsigned, ArrayRef<PadState>) {
-  // Whether weights are finite depends on the log-sum-exp.
+  // The log-sum-exp decides whether weights are finite.
   return SmallVector<PadState>(getNumResults(), PadState::Anything);
 }
 
@@ -118,7 +119,7 @@ AttentionBackwardOp::decompose(OpBuilder &builder) {
     Value own = score.compute(e, v[0], v.drop_front(2));
     Value weight = e.exp(e.sub(own, v[1]));
     Value seen = score.isVisible(e, v.drop_front(2));
-    return seen ? e.select(seen, weight, e.number(0)) : weight;
+    return seen ? e.select(seen, weight, 0) : weight;
   });
   Value dp =
       emitter.reduce(type, scores, 6, Combine::Sum,
@@ -147,8 +148,7 @@ AttentionBackwardOp::decompose(OpBuilder &builder) {
   Value ds = emitter.map(type, dsOperands, [&](Scalar &e, ValueRange v) {
     Value slope = e.number(scale);
     if (double cap = softCapOf(*this)) {
-      Value bend =
-          math::TanhOp::create(e.b, e.mul(v[3], e.number(scale / cap)));
+      Value bend = math::TanhOp::create(e.b, e.mul(v[3], scale / cap));
       slope = e.mul(slope, e.sub(e.number(1), e.mul(bend, bend)));
     }
     return e.mul(byScore(e, v), slope);

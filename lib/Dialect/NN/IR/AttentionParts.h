@@ -3,9 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What nn.attention, its derivative and attention over pages have in common:
-// what scores become, which keys a query sees, and what the runtime is told of
-// it.
+// nn.attention, its derivative and attention over pages have in common how
+// scores are changed, which keys a query sees, and the entry of the manifest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -115,7 +114,7 @@ mlir::Value capScore(Scalar &e, Op op, mlir::Value score) {
   return e.mul(mlir::math::TanhOp::create(e.b, e.div(score, cap)), cap);
 }
 
-/// What the score of a query and key is made of beside their product, each an
+/// The parts of the score of a query and key beside their product, each an
 /// operand of a body over the loops b, s, g, r, t.
 template <typename Op>
 class ScoreParts {
@@ -141,7 +140,7 @@ public:
     mlir::Value score = capScore(e, op, e.mul(product, scale));
     return op.getBias() ? e.add(score, own.back()) : score;
   }
-  /// Whether the query at loop 1 sees the key at loop 4; null if it sees all.
+  /// True if the query at loop 1 sees the key at loop 4; null if it sees all.
   mlir::Value isVisible(Scalar &e, mlir::ValueRange own);
 
 private:
@@ -159,32 +158,27 @@ mlir::Value ScoreParts<Op>::isVisible(Scalar &e, mlir::ValueRange own) {
   using Predicate = arith::CmpIPredicate;
   mlir::Value visible;
   auto require = [&](mlir::Value condition) {
-    visible =
-        visible ? arith::AndIOp::create(e.b, visible, condition) : condition;
+    visible = visible ? e.both(visible, condition) : condition;
   };
   if (op.getMask())
-    require(arith::CmpIOp::create(e.b, Predicate::ne, own[0],
-                                  e.integer(0, own[0].getType())));
+    require(e.compare(Predicate::ne, own[0], 0));
   if (!op.getCausal() && !op.getWindow())
     return visible;
   // The query stands at position i + (t - s) of the keys.
   int64_t shift = shapeOf(op.getKey())[1] - shapeOf(op.getQuery())[1];
-  mlir::Type index = e.b.getIndexType();
   mlir::Value key = e.index(4);
   auto at = [&](int64_t distance) -> mlir::Value {
-    return arith::AddIOp::create(e.b, e.index(1),
-                                 e.integer(shift + distance, index));
+    return e.add(e.index(1), shift + distance);
   };
   Reach reach = getReach(op);
   if (reach.after)
-    require(arith::CmpIOp::create(e.b, Predicate::sle, key, at(*reach.after)));
+    require(e.compare(Predicate::sle, key, at(*reach.after)));
   if (reach.before)
-    require(
-        arith::CmpIOp::create(e.b, Predicate::sge, key, at(-*reach.before)));
+    require(e.compare(Predicate::sge, key, at(-*reach.before)));
   return visible;
 }
 
-/// What descriptions of attention say where it is not as usual.
+/// The fields in which descriptions of attention are not as usual.
 template <typename Op>
 void describeScores(Op op, mlir::Value values, llvm::json::Object &fields) {
   if (int64_t size = shapeOf(values).back();

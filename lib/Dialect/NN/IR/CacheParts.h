@@ -11,7 +11,7 @@
 #ifndef TP_LIB_DIALECT_NN_IR_CACHEPARTS_H
 #define TP_LIB_DIALECT_NN_IR_CACHEPARTS_H
 
-#include "Emitter.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 
 namespace tp::nn {
 

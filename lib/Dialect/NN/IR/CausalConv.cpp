@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means and its derivative. With k = 3
-// and one channel, inputs a b c d and weight u v w give w a, v a + w b,
-// u a + v b + w c, u b + v c + w d. By the input the derivative is the same
+// The verifier, rule, decomposition and derivative of nn.causal_conv. With k =
+// 3 and one channel, inputs a b c d and weight u v w give w a, v a + w b, u a +
+// v b + w c, u b + v c + w d. By the input the derivative is the same
 // convolution the other way around; by entry j of the weight it is the sum of
 // products of the cotangent and the input that the entry meets.
 //
@@ -92,12 +92,11 @@ FailureOr<SmallVector<Value>> CausalConvOp::decompose(OpBuilder &builder) {
     Type index = e.b.getIndexType();
     auto inputAt = [&](unsigned back) {
       Value distance = e.integer(back, index), at = e.index(1);
-      at = getReversed() ? arith::AddIOp::create(e.b, at, distance).getResult()
-                         : arith::SubIOp::create(e.b, at, distance).getResult();
+      at = getReversed() ? e.add(at, distance) : e.sub(at, distance);
       Value isThere, safe = clamp(e, at, length, isThere);
       Value x = tensor::ExtractOp::create(
           e.b, getInput(), ValueRange{e.index(0), safe, e.index(2)});
-      return e.select(isThere, e.convert(x, e.wide), e.number(0));
+      return e.select(isThere, e.convert(x, e.wide), 0);
     };
     return sumTaps(e, v.take_front(taps), getBias() ? v.back() : Value(),
                    inputAt);

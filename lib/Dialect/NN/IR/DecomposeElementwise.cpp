@@ -21,19 +21,19 @@ using namespace tp::nn;
 Value tp::nn::gelu(Scalar &e, Value x, GeluKind kind) {
   Value curve;
   if (kind == GeluKind::Erf) {
-    curve = math::ErfOp::create(e.b, e.mul(x, e.number(1 / std::sqrt(2.0))));
+    curve = math::ErfOp::create(e.b, e.mul(x, 1 / std::sqrt(2.0)));
   } else {
     Value cube = e.mul(e.mul(x, x), x);
-    Value inner = e.add(x, e.mul(cube, e.number(0.044715)));
+    Value inner = e.add(x, e.mul(cube, 0.044715));
     curve = math::TanhOp::create(
-        e.b, e.mul(inner, e.number(std::sqrt(2 / llvm::numbers::pi))));
+        e.b, e.mul(inner, std::sqrt(2 / llvm::numbers::pi)));
   }
-  return e.mul(e.mul(x, e.number(0.5)), e.add(curve, e.number(1)));
+  return e.mul(e.mul(x, 0.5), e.add(curve, 1));
 }
 
 Value tp::nn::silu(Scalar &e, Value x) {
-  Value decay = e.exp(arith::NegFOp::create(e.b, x));
-  return e.div(x, e.add(decay, e.number(1)));
+  Value decay = e.exp(e.neg(x));
+  return e.div(x, e.add(decay, 1));
 }
 
 /// The operation as a map of its elements.
@@ -77,30 +77,29 @@ FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
         for (auto [dim, size] : llvm::enumerate(global)) {
           Value position = e.index(dim);
           if (!getOffsets().empty())
-            position = arith::AddIOp::create(e.b, position, getOffsets()[dim]);
-          element = arith::MulIOp::create(e.b, element, e.integer(size, index));
-          element = arith::AddIOp::create(e.b, element, position);
+            position = e.add(position, getOffsets()[dim]);
+          element = e.mul(element, size);
+          element = e.add(element, position);
         }
         Philox philox{e};
-        auto [elementHigh, elementLow] = philox.split(
-            arith::IndexCastOp::create(e.b, i64, element).getResult());
+        auto [elementHigh, elementLow] = philox.split(e.cast(element, i64));
         auto [keyHigh, keyLow] = philox.split(v[1]);
         // Counter: element, the layer in the upper half of its second word,
         // operation, step.
         Value second = elementHigh;
         if (getLayer()) {
-          Value layer = arith::IndexCastOp::create(e.b, i32, getLayer());
-          layer = arith::ShLIOp::create(e.b, layer, e.integer(16, i32));
+          Value layer = e.cast(getLayer(), i32);
+          layer = e.shiftLeft(layer, 16);
           second = philox.exclusiveOr(second, layer);
         }
         Value step = philox.split(v[2]).second;
         Value random =
             philox.run({elementLow, second, philox.word(getOpId()), step},
                        keyLow, keyHigh)[0];
-        Value keep = arith::CmpIOp::create(
-            e.b, arith::CmpIPredicate::uge, random,
+        Value keep = e.compare(
+            CmpI::uge, random,
             philox.word(static_cast<uint32_t>(probability * 4294967296.0)));
-        Value scaled = e.mul(v[0], e.number(1 / (1 - probability)));
-        return e.select(keep, scaled, e.number(0));
+        Value scaled = e.mul(v[0], 1 / (1 - probability));
+        return e.select(keep, scaled, 0);
       })};
 }

@@ -32,8 +32,8 @@ static Value computeRstd(Emitter &emitter, Value total, int64_t n,
   return emitter.map(
       typeOf(total), {{total, emitter.loops(typeOf(total).getRank())}},
       [&](Scalar &e, ValueRange v) -> Value {
-        Value mean = e.div(v[0], e.number(n));
-        Value root = math::SqrtOp::create(e.b, e.add(mean, e.number(epsilon)));
+        Value mean = e.div(v[0], n);
+        Value root = math::SqrtOp::create(e.b, e.add(mean, epsilon));
         return e.div(e.number(1), root);
       });
 }
@@ -79,9 +79,8 @@ std::pair<Value, Value> tp::nn::computeMeanRstd(Emitter &emitter,
   int64_t h = shapeOf(input).back();
   Value total = reduceRows(emitter, Combine::Sum, {{input, d}}, input, same);
   Value mean =
-      emitter.map(typeOf(total), {{total, rows}}, [&](Scalar &e, ValueRange v) {
-        return e.div(v[0], e.number(h));
-      });
+      emitter.map(typeOf(total), {{total, rows}},
+                  [&](Scalar &e, ValueRange v) { return e.div(v[0], h); });
   Value squares = reduceRows(emitter, Combine::Sum, {{input, d}, {mean, rows}},
                              input, [](Scalar &e, ValueRange v) {
                                Value centred = e.sub(v[0], v[1]);
@@ -144,7 +143,7 @@ Value tp::nn::computeLse(Emitter &emitter, CrossEntropyOp op) {
       [](Scalar &e, ValueRange v) { return e.exp(e.sub(v[0], v[1])); });
   return emitter.map(typeOf(max), {{max, rows}, {sum, rows}},
                      [](Scalar &e, ValueRange v) -> Value {
-                       return e.add(v[0], math::LogOp::create(e.b, v[1]));
+                       return e.add(v[0], e.log(v[1]));
                      });
 }
 
@@ -156,23 +155,19 @@ FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
   Loops rows(ArrayRef(d).drop_back());
   int64_t vocabulary = shapeOf(logits).back();
   Value lse = computeLse(emitter, *this);
-  Value target = reduceRows(
-      emitter, Combine::Sum, {{logits, d}, {getLabels(), rows}}, logits,
-      [&](Scalar &e, ValueRange v) -> Value {
-        Value position =
-            arith::IndexCastOp::create(e.b, v[1].getType(), e.index(rank - 1));
-        Value hit = arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq,
-                                          position, v[1]);
-        return e.select(hit, v[0], e.number(0));
-      });
+  Value target =
+      reduceRows(emitter, Combine::Sum, {{logits, d}, {getLabels(), rows}},
+                 logits, [&](Scalar &e, ValueRange v) -> Value {
+                   Value position = e.cast(e.index(rank - 1), v[1].getType());
+                   Value hit = e.compare(CmpI::eq, position, v[1]);
+                   return e.select(hit, v[0], 0);
+                 });
   SmallVector<Value> results{emitter.map(
       typeOf(getLoss()), {{lse, rows}, {target, rows}, {getLabels(), rows}},
       [&](Scalar &e, ValueRange v) -> Value {
         // As unsigned numbers, negative labels are large.
-        Value valid =
-            arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult, v[2],
-                                  e.integer(vocabulary, v[2].getType()));
-        return e.select(valid, e.sub(v[0], v[1]), e.number(0));
+        Value valid = e.compare(CmpI::ult, v[2], vocabulary);
+        return e.select(valid, e.sub(v[0], v[1]), 0);
       })};
   if (getLse())
     results.push_back(typeOf(lse) == typeOf(getLse())

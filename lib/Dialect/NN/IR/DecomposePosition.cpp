@@ -34,15 +34,14 @@ FailureOr<SmallVector<Value>> RotaryTableOp::decompose(OpBuilder &builder) {
         typeOf(result), operands, [&](Scalar &e, ValueRange v) -> Value {
           Value position = getPositions() ? v[1] : e.index(0);
           if (getOffset())
-            position = arith::AddIOp::create(e.b, position, getOffset());
+            position = e.add(position, getOffset());
           if (position.getType().isIndex())
-            position =
-                arith::IndexCastOp::create(e.b, e.b.getI64Type(), position);
-          position = arith::SIToFPOp::create(e.b, e.wide, position);
+            position = e.cast(position, e.b.getI64Type());
+          position = e.cast(position, e.wide);
           Value angle = e.mul(position, v[0]);
           Value wave = isCosine ? math::CosOp::create(e.b, angle).getResult()
                                 : math::SinOp::create(e.b, angle).getResult();
-          return e.mul(wave, e.number(getAttentionScaling().convertToDouble()));
+          return e.mul(wave, getAttentionScaling().convertToDouble());
         });
   };
   return SmallVector<Value>{compute(getCos(), true), compute(getSin(), false)};
@@ -66,19 +65,17 @@ FailureOr<SmallVector<Value>> RotaryOp::decompose(OpBuilder &builder) {
   Value halves = emitter.split(input, 3, {2, r});
   Loops d = emitter.loops(5), other = d;
   other[3] = emitter.constant(1) - d[3];
-  Value rotated = emitter.map(
-      typeOf(halves),
-      {{halves, d},
-       {halves, other},
-       {getCos(), {d[1], d[4]}},
-       {getSin(), {d[1], d[4]}}},
-      [](Scalar &e, ValueRange v) -> Value {
-        Value isFirst =
-            arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, e.index(3),
-                                  e.integer(0, e.b.getIndexType()));
-        Value sine = e.select(isFirst, arith::NegFOp::create(e.b, v[3]), v[3]);
-        return e.add(e.mul(v[0], v[2]), e.mul(v[1], sine));
-      });
+  Value rotated =
+      emitter.map(typeOf(halves),
+                  {{halves, d},
+                   {halves, other},
+                   {getCos(), {d[1], d[4]}},
+                   {getSin(), {d[1], d[4]}}},
+                  [](Scalar &e, ValueRange v) -> Value {
+                    Value isFirst = e.compare(CmpI::eq, e.index(3), 0);
+                    Value sine = e.select(isFirst, e.neg(v[3]), v[3]);
+                    return e.add(e.mul(v[0], v[2]), e.mul(v[1], sine));
+                  });
   Value result = emitter.join(rotated, 3, 2);
   if (isPartial)
     result = tensor::InsertSliceOp::create(builder, getLoc(), result,
@@ -98,21 +95,20 @@ Value tp::nn::buildLookUp(
   unsigned rank = type.getRank();
   Loops rows(ArrayRef(emitter.loops(rank)).drop_back());
   int64_t numRows = shapeOf(op.getTable())[0];
-  return emitter.map(
-      type, {{op.getIds(), rows}}, [&](Scalar &e, ValueRange v) -> Value {
-        Type index = e.b.getIndexType();
-        Value row = arith::IndexCastOp::create(e.b, index, v[0]);
-        if (op.getOffset())
-          row = arith::SubIOp::create(e.b, row, op.getOffset());
-        // As unsigned numbers, negative rows are large.
-        Value isHere = arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult,
-                                             row, e.integer(numRows, index));
-        Value safe = e.select(isHere, row, e.integer(0, index));
-        Value element = read(e, {safe, e.index(rank - 1)});
-        Value zero = arith::ConstantOp::create(
-            e.b, e.b.getFloatAttr(type.getElementType(), 0));
-        return e.select(isHere, element, zero);
-      });
+  return emitter.map(type, {{op.getIds(), rows}},
+                     [&](Scalar &e, ValueRange v) -> Value {
+                       Type index = e.b.getIndexType();
+                       Value row = e.cast(v[0], index);
+                       if (op.getOffset())
+                         row = e.sub(row, op.getOffset());
+                       // As unsigned numbers, negative rows are large.
+                       Value isHere = e.compare(CmpI::ult, row, numRows);
+                       Value safe = e.select(isHere, row, 0);
+                       Value element = read(e, {safe, e.index(rank - 1)});
+                       Value zero = arith::ConstantOp::create(
+                           e.b, e.b.getFloatAttr(type.getElementType(), 0));
+                       return e.select(isHere, element, zero);
+                     });
 }
 
 FailureOr<SmallVector<Value>> EmbeddingOp::decompose(OpBuilder &builder) {

@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What nn.sample, nn.sample_records and nn.sample_pick mean, in f64. The best
-// are found by rank: a token's is how many are better, of larger logit or of
-// the same and lower number.
+// The decompositions of nn.sample, nn.sample_records and nn.sample_pick, in
+// f64. The best are found by rank: a token's is how many are better, of larger
+// logit or of the same and lower number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,6 @@
 
 using namespace mlir;
 using namespace tp::nn;
-using Compare = arith::CmpFPredicate;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr int64_t kCandidates = TPRT_RECORD_CANDIDATES;
@@ -31,58 +30,40 @@ static constexpr double kNear = 1e-5;
 // Scalars
 //===----------------------------------------------------------------------===//
 
-static Value compare(Scalar &e, Compare predicate, Value x, Value y) {
-  return arith::CmpFOp::create(e.b, predicate, x, y);
-}
-static Value compare(Scalar &e, Compare predicate, Value x, double y) {
-  return compare(e, predicate, x, e.number(y));
-}
-static Value both(Scalar &e, Value x, Value y) {
-  return arith::AndIOp::create(e.b, x, y);
-}
-static Value either(Scalar &e, Value x, Value y) {
-  return arith::OrIOp::create(e.b, x, y);
-}
-static Value toFloat(Scalar &e, Value x) {
-  if (x.getType().isIndex())
-    x = arith::IndexCastOp::create(e.b, e.b.getI64Type(), x);
-  return arith::SIToFPOp::create(e.b, e.wide, x);
-}
 static Value oneIf(Scalar &e, Value condition) {
-  return e.select(condition, e.number(1), e.number(0));
+  return e.select(condition, e.number(1), 0);
 }
 
 static Value isBetter(Scalar &e, Value x, Value tokenX, Value y, Value tokenY) {
-  return either(e, compare(e, Compare::OGT, x, y),
-                both(e, compare(e, Compare::OEQ, x, y),
-                     compare(e, Compare::OLT, tokenX, tokenY)));
+  return e.either(
+      e.compare(CmpF::OGT, x, y),
+      e.both(e.compare(CmpF::OEQ, x, y), e.compare(CmpF::OLT, tokenX, tokenY)));
 }
 
-/// What logits are multiplied by; 1 at temperature 0.
+/// The factor of logits; 1 at temperature 0.
 static Value getScale(Scalar &e, Value temperature) {
-  return e.select(compare(e, Compare::OGT, temperature, 0.0),
-                  e.div(e.number(1), temperature), e.number(1));
+  return e.select(e.compare(CmpF::OGT, temperature, 0.0),
+                  e.div(e.number(1), temperature), 1);
 }
 
-/// What the draw takes the largest of: the logit over the temperature and a
-/// Gumbel number of the token's own.
+/// The draw takes the token with the largest score: the logit over the
+/// temperature and a Gumbel number of the token's own.
 static Value getScore(Scalar &e, Value logit, Value token, Value temperature,
                       Value seed, Value position) {
   Philox philox{e};
   Type i32 = e.b.getI32Type();
   auto [high, low] = philox.split(seed);
-  Value word = philox.run({arith::FPToSIOp::create(e.b, i32, token),
-                           philox.word(0), philox.word(0), position},
-                          low, high)[0];
+  Value word =
+      philox.run({e.cast(token, i32), philox.word(0), philox.word(0), position},
+                 low, high)[0];
   Value uniform =
-      e.mul(e.add(arith::UIToFPOp::create(e.b, e.wide, word), e.number(0.5)),
-            e.number(0x1p-32));
-  auto negate = [&](Value x) -> Value { return arith::NegFOp::create(e.b, x); };
+      e.mul(e.add(arith::UIToFPOp::create(e.b, e.wide, word), 0.5), 0x1p-32);
+  auto negate = [&](Value x) -> Value { return e.neg(x); };
   Value decay = negate(math::Log1pOp::create(e.b, negate(uniform)));
-  Value score = e.add(e.mul(logit, getScale(e, temperature)),
-                      negate(math::LogOp::create(e.b, decay)));
-  score = e.select(compare(e, Compare::OGT, temperature, 0.0), score, logit);
-  return e.select(compare(e, Compare::OEQ, logit, -kInfinity), logit, score);
+  Value score =
+      e.add(e.mul(logit, getScale(e, temperature)), negate(e.log(decay)));
+  score = e.select(e.compare(CmpF::OGT, temperature, 0.0), score, logit);
+  return e.select(e.compare(CmpF::OEQ, logit, -kInfinity), logit, score);
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,13 +76,13 @@ static Value numberTokens(Emitter &emitter, SampleRecordsOp op, int64_t size) {
   int64_t columns = shapeOf(op.getLogits())[1];
   auto number = [&](Scalar &e, ValueRange v) {
     auto tokenIn = [&](Value block) {
-      return e.add(e.mul(block, e.number(size)), toFloat(e, e.index(1)));
+      return e.add(e.mul(block, size), e.toFloat(e.index(1)));
     };
-    Value token = tokenIn(toFloat(e, v[0]));
-    Value isToken = both(
-        e, compare(e, Compare::OLT, tokenIn(toFloat(e, e.index(0))), columns),
-        compare(e, Compare::OLT, token, op.getVocabulary()));
-    return e.select(isToken, token, e.number(-1));
+    Value token = tokenIn(e.toFloat(v[0]));
+    Value isToken =
+        e.both(e.compare(CmpF::OLT, tokenIn(e.toFloat(e.index(0))), columns),
+               e.compare(CmpF::OLT, token, op.getVocabulary()));
+    return e.select(isToken, token, -1);
   };
   return emitter.map(emitter.wideType({shapeOf(op.getBlocks())[0], size}),
                      {{op.getBlocks(), {d[0]}}}, number);
@@ -113,18 +94,14 @@ static Value cutLogits(Emitter &emitter, SampleRecordsOp op, Value tokens) {
   ArrayRef<int64_t> logits = shapeOf(op.getLogits());
   int64_t size = shapeOf(tokens)[1];
   auto read = [&](Scalar &e, ValueRange v) {
-    Type index = e.b.getIndexType(), i32 = e.b.getI32Type();
-    Value column = arith::AddIOp::create(
-        e.b, arith::MulIOp::create(e.b, e.index(0), e.integer(size, index)),
-        e.index(2));
-    column =
-        arith::MinSIOp::create(e.b, column, e.integer(logits[1] - 1, index));
+    Type i32 = e.b.getI32Type();
+    Value column = e.add(e.mul(e.index(0), size), e.index(2));
+    column = e.min(column, logits[1] - 1);
     Value logit = tensor::ExtractOp::create(e.b, op.getLogits(),
                                             ValueRange{e.index(1), column});
-    Value isSeen = both(e, compare(e, Compare::OGE, v[0], 0.0),
-                        arith::CmpIOp::create(e.b, arith::CmpIPredicate::sge,
-                                              v[1], e.integer(0, i32)));
-    return e.select(isSeen, e.convert(logit, e.wide), e.number(-kInfinity));
+    Value isSeen =
+        e.both(e.compare(CmpF::OGE, v[0], 0.0), e.compare(CmpI::sge, v[1], 0));
+    return e.select(isSeen, e.convert(logit, e.wide), -kInfinity);
   };
   return emitter.map(emitter.wideType({shapeOf(tokens)[0], logits[0], size}),
                      {{tokens, {d[0], d[2]}}, {op.getPositions(), {d[1]}}},
@@ -147,8 +124,8 @@ static SmallVector<Value> sumRecords(Emitter &emitter, SampleRecordsOp op,
           Value x = e.sub(v[0], v[1]);
           if (tempered)
             x = e.mul(x, getScale(e, v[2]));
-          return e.select(compare(e, Compare::OEQ, v[0], -kInfinity),
-                          e.number(0), e.exp(x));
+          return e.select(e.compare(CmpF::OEQ, v[0], -kInfinity), e.number(0),
+                          e.exp(x));
         });
   };
   return {maximum, sum(false), sum(true)};
@@ -180,23 +157,20 @@ static SmallVector<Value> drawRecords(Emitter &emitter, SampleRecordsOp op,
   Value lowest = emitter.reduce(
       wide, place, 4, Combine::Max, {ownScore, single(best), ownToken},
       [](Scalar &e, ValueRange v) {
-        Value isBest = both(e, compare(e, Compare::OEQ, v[0], v[1]),
-                            compare(e, Compare::OGT, v[0], -kInfinity));
-        return e.select(isBest, arith::NegFOp::create(e.b, v[2]),
-                        e.number(-kInfinity));
+        Value isBest = e.both(e.compare(CmpF::OEQ, v[0], v[1]),
+                              e.compare(CmpF::OGT, v[0], -kInfinity));
+        return e.select(isBest, e.neg(v[2]), -kInfinity);
       });
-  Value logit = emitter.reduce(
-      one, place, 4, Combine::Max,
-      {{logits, {d[0], d[1], d[3]}}, ownToken, single(lowest)},
-      [](Scalar &e, ValueRange v) {
-        return e.select(
-            compare(e, Compare::OEQ, v[1], arith::NegFOp::create(e.b, v[2])),
-            v[0], e.number(-kInfinity));
-      });
+  Value logit =
+      emitter.reduce(one, place, 4, Combine::Max,
+                     {{logits, {d[0], d[1], d[3]}}, ownToken, single(lowest)},
+                     [](Scalar &e, ValueRange v) {
+                       return e.select(e.compare(CmpF::OEQ, v[1], e.neg(v[2])),
+                                       v[0], -kInfinity);
+                     });
   Loops own = emitter.loops(3);
   Value token = emitter.map(one, {{lowest, own}}, [](Scalar &e, ValueRange v) {
-    return e.select(compare(e, Compare::OGT, v[0], -kInfinity),
-                    arith::NegFOp::create(e.b, v[0]), e.number(-1));
+    return e.select(e.compare(CmpF::OGT, v[0], -kInfinity), e.neg(v[0]), -1);
   });
   return {logit, token};
 }
@@ -226,10 +200,10 @@ FailureOr<SmallVector<Value>> SampleRecordsOp::decompose(OpBuilder &builder) {
          {tokens, {d[0], d[3]}}},
         [&](Scalar &e, ValueRange v) {
           Value isHere =
-              both(e, compare(e, Compare::OEQ, v[0], toFloat(e, e.index(2))),
-                   compare(e, Compare::OGT, v[1], -kInfinity));
+              e.both(e.compare(CmpF::OEQ, v[0], e.toFloat(e.index(2))),
+                     e.compare(CmpF::OGT, v[1], -kInfinity));
           return e.select(isHere, v[isToken ? 2 : 1],
-                          e.number(isToken ? -1 : -kInfinity));
+                          isToken ? -1 : -kInfinity);
         });
   };
   RankedTensorType one = type.clone({blocks, rows, 1});
@@ -339,8 +313,8 @@ void Pick::merge() {
                      {{all, other}, {names, other}, {all, own}, {names, own}},
                      [](Scalar &e, ValueRange v) {
                        Value isAhead =
-                           both(e, isBetter(e, v[0], v[1], v[2], v[3]),
-                                compare(e, Compare::OGE, v[1], 0.0));
+                           e.both(isBetter(e, v[0], v[1], v[2], v[3]),
+                                  e.compare(CmpF::OGE, v[1], 0.0));
                        return oneIf(e, isAhead);
                      });
   // Loops: row, place; block, candidate.
@@ -351,10 +325,10 @@ void Pick::merge() {
         {{rank, from}, {all, from}, {names, from}},
         [&](Scalar &e, ValueRange v) {
           Value isHere =
-              both(e, compare(e, Compare::OEQ, v[0], toFloat(e, e.index(1))),
-                   compare(e, Compare::OGE, v[2], 0.0));
+              e.both(e.compare(CmpF::OEQ, v[0], e.toFloat(e.index(1))),
+                     e.compare(CmpF::OGE, v[2], 0.0));
           return e.select(isHere, v[isToken ? 2 : 1],
-                          e.number(isToken ? -1 : -kInfinity));
+                          isToken ? -1 : -kInfinity);
         });
   };
   logits = order(false);
@@ -364,21 +338,20 @@ void Pick::merge() {
 /// Top-k and min-p, for which the candidates are enough.
 void Pick::restrictByRank() {
   Value count = reduce(Combine::Sum, {tokens}, {}, [](Scalar &e, ValueRange v) {
-    return oneIf(e, compare(e, Compare::OGE, v[0], 0.0));
+    return oneIf(e, e.compare(CmpF::OGE, v[0], 0.0));
   });
   // How many of the largest may stay at most; 0: all. At temperature 0, one.
   Value limit =
       perRow({op.getTopK(), op.getTemperature()}, [](Scalar &e, ValueRange v) {
-        return e.select(compare(e, Compare::OGT, v[1], 0.0), toFloat(e, v[0]),
-                        e.number(1));
+        return e.select(e.compare(CmpF::OGT, v[1], 0.0), e.toFloat(v[0]), 1);
       });
   auto isLimited = [](Scalar &e, Value limit) {
-    return both(e, compare(e, Compare::OGE, limit, 1.0),
-                compare(e, Compare::OLE, limit, kCandidates));
+    return e.both(e.compare(CmpF::OGE, limit, 1.0),
+                  e.compare(CmpF::OLE, limit, kCandidates));
   };
   Value most = perRow({count, limit}, [&](Scalar &e, ValueRange v) {
     return e.select(
-        both(e, isLimited(e, v[1]), compare(e, Compare::OLT, v[1], v[0])), v[1],
+        e.both(isLimited(e, v[1]), e.compare(CmpF::OLT, v[1], v[0])), v[1],
         v[0]);
   });
   values = perCandidate(
@@ -386,25 +359,23 @@ void Pick::restrictByRank() {
       [](Scalar &e, ValueRange v) { return e.mul(v[0], getScale(e, v[1])); });
   Value largest =
       reduce(Combine::Max, {values}, {}, [](Scalar &e, ValueRange v) {
-        return e.select(compare(e, Compare::OEQ, toFloat(e, e.index(1)), 0.0),
-                        v[0], e.number(-kInfinity));
+        return e.select(e.compare(CmpF::OEQ, e.toFloat(e.index(1)), 0.0), v[0],
+                        -kInfinity);
       });
-  kept = reduce(Combine::Sum, {values}, {largest, most, op.getMinP()},
-                [](Scalar &e, ValueRange v) {
-                  Value place = toFloat(e, e.index(1));
-                  Value least = e.add(v[1], math::LogOp::create(e.b, v[3]));
-                  Value isProbable =
-                      either(e,
-                             either(e, compare(e, Compare::OEQ, place, 0.0),
-                                    compare(e, Compare::OGE, v[0], least)),
-                             compare(e, Compare::ULE, v[3], 0.0));
-                  return oneIf(e, both(e, compare(e, Compare::OLT, place, v[2]),
-                                       isProbable));
-                });
+  kept = reduce(
+      Combine::Sum, {values}, {largest, most, op.getMinP()},
+      [](Scalar &e, ValueRange v) {
+        Value place = e.toFloat(e.index(1));
+        Value least = e.add(v[1], e.log(v[3]));
+        Value isProbable = e.either(e.either(e.compare(CmpF::OEQ, place, 0.0),
+                                             e.compare(CmpF::OGE, v[0], least)),
+                                    e.compare(CmpF::ULE, v[3], 0.0));
+        return oneIf(e, e.both(e.compare(CmpF::OLT, place, v[2]), isProbable));
+      });
   isComplete = perRow({count, limit, most, kept}, [&](Scalar &e, ValueRange v) {
-    Value noOthers = either(e, compare(e, Compare::OLT, v[0], kCandidates),
-                            isLimited(e, v[1]));
-    return oneIf(e, either(e, noOthers, compare(e, Compare::OLT, v[3], v[2])));
+    Value noOthers =
+        e.either(e.compare(CmpF::OLT, v[0], kCandidates), isLimited(e, v[1]));
+    return oneIf(e, e.either(noOthers, e.compare(CmpF::OLT, v[3], v[2])));
   });
 }
 
@@ -414,8 +385,8 @@ void Pick::restrictByWeight() {
       {values}, {kept, op.getTemperature(), maximum},
       [](Scalar &e, ValueRange v) {
         Value origin = e.mul(v[3], getScale(e, v[2]));
-        return e.select(compare(e, Compare::OLT, toFloat(e, e.index(1)), v[1]),
-                        e.exp(e.sub(v[0], origin)), e.number(0));
+        return e.select(e.compare(CmpF::OLT, e.toFloat(e.index(1)), v[1]),
+                        e.exp(e.sub(v[0], origin)), 0);
       });
   auto identity = [](Scalar &, ValueRange v) { return v[0]; };
   Value reached = reduce(Combine::Sum, {weights}, {}, identity);
@@ -425,67 +396,64 @@ void Pick::restrictByWeight() {
               turn(slice(TPRT_RECORD_MAXIMUM, 1))},
              {maximum, op.getTemperature()}, [](Scalar &e, ValueRange v) {
                Value x = e.mul(e.sub(v[1], v[2]), getScale(e, v[3]));
-               return e.select(compare(e, Compare::OEQ, v[1], -kInfinity),
+               return e.select(e.compare(CmpF::OEQ, v[1], -kInfinity),
                                e.number(0), e.mul(v[0], e.exp(x)));
              });
   Value sum =
       perRow({isComplete, reached, others}, [](Scalar &e, ValueRange v) {
-        return e.select(compare(e, Compare::OEQ, v[0], 1.0), v[1], v[2]);
+        return e.select(e.compare(CmpF::OEQ, v[0], 1.0), v[1], v[2]);
       });
-  // What is reached before each candidate: loops row, candidate; one before it.
+  // The total that is reached before each candidate: loops row, candidate; one
+  // before it.
   Loops d = emitter.loops(3);
-  Value before =
-      emitter.reduce(typeOf(weights), {d[0], d[1]}, 3, Combine::Sum,
-                     {{weights, {d[0], d[2]}}}, [](Scalar &e, ValueRange v) {
-                       Value isBefore =
-                           compare(e, Compare::OLT, toFloat(e, e.index(2)),
-                                   toFloat(e, e.index(1)));
-                       return e.select(isBefore, v[0], e.number(0));
-                     });
-  Value isNear = reduce(
-      Combine::Max, {before}, {kept, sum, op.getTopP()},
+  Value before = emitter.reduce(
+      typeOf(weights), {d[0], d[1]}, 3, Combine::Sum, {{weights, {d[0], d[2]}}},
       [](Scalar &e, ValueRange v) {
-        Value place = toFloat(e, e.index(1));
-        Value distance =
-            math::AbsFOp::create(e.b, e.sub(v[0], e.mul(v[3], v[2])));
-        Value isNear = both(
-            e, compare(e, Compare::OLE, distance, e.mul(e.number(kNear), v[2])),
-            both(e, compare(e, Compare::OGE, place, 1.0),
-                 compare(e, Compare::OLT, place, v[1])));
-        return oneIf(e, isNear);
+        Value isBefore =
+            e.compare(CmpF::OLT, e.toFloat(e.index(2)), e.toFloat(e.index(1)));
+        return e.select(isBefore, v[0], 0);
       });
-  kept = reduce(
-      Combine::Sum, {before}, {kept, sum, op.getTopP()},
-      [](Scalar &e, ValueRange v) {
-        Value place = toFloat(e, e.index(1));
-        Value isIn =
-            either(e, compare(e, Compare::OLT, v[0], e.mul(v[3], v[2])),
-                   either(e, compare(e, Compare::OEQ, place, 0.0),
-                          compare(e, Compare::UGE, v[3], 1.0)));
-        return oneIf(e, both(e, compare(e, Compare::OLT, place, v[1]), isIn));
-      });
+  Value isNear =
+      reduce(Combine::Max, {before}, {kept, sum, op.getTopP()},
+             [](Scalar &e, ValueRange v) {
+               Value place = e.toFloat(e.index(1));
+               Value distance = e.abs(e.sub(v[0], e.mul(v[3], v[2])));
+               Value isNear = e.both(
+                   e.compare(CmpF::OLE, distance, e.mul(e.number(kNear), v[2])),
+                   e.both(e.compare(CmpF::OGE, place, 1.0),
+                          e.compare(CmpF::OLT, place, v[1])));
+               return oneIf(e, isNear);
+             });
+  kept =
+      reduce(Combine::Sum, {before}, {kept, sum, op.getTopP()},
+             [](Scalar &e, ValueRange v) {
+               Value place = e.toFloat(e.index(1));
+               Value isIn =
+                   e.either(e.compare(CmpF::OLT, v[0], e.mul(v[3], v[2])),
+                            e.either(e.compare(CmpF::OEQ, place, 0.0),
+                                     e.compare(CmpF::UGE, v[3], 1.0)));
+               return oneIf(e, e.both(e.compare(CmpF::OLT, place, v[1]), isIn));
+             });
   isFree = perRow({isComplete, op.getTopP()}, [](Scalar &e, ValueRange v) {
-    return oneIf(e, both(e, compare(e, Compare::OEQ, v[0], 0.0),
-                         compare(e, Compare::UGE, v[1], 1.0)));
+    return oneIf(e, e.both(e.compare(CmpF::OEQ, v[0], 0.0),
+                           e.compare(CmpF::UGE, v[1], 1.0)));
   });
   isUnknown = perRow(
       {maximum, isNear, isComplete, reached, sum, op.getTopP(), op.getMinP(),
        op.getTopK()},
       [](Scalar &e, ValueRange v) {
-        Value isFinite = compare(e, Compare::OLT,
-                                 math::AbsFOp::create(e.b, v[0]), kInfinity);
-        Value isCut = compare(e, Compare::OLT, v[5], 1.0);
-        Value isOpen = compare(e, Compare::ULE, v[3],
-                               e.mul(e.add(v[5], e.number(kNear)), v[4]));
-        Value isLimited =
-            either(e, compare(e, Compare::OGT, v[6], 0.0),
-                   compare(e, Compare::OGT, toFloat(e, v[7]), 0.0));
-        Value isMissing = both(e, compare(e, Compare::OEQ, v[2], 0.0),
-                               either(e, isLimited, both(e, isCut, isOpen)));
-        Value isUnsure = both(e, isCut, compare(e, Compare::OEQ, v[1], 1.0));
+        Value isFinite = e.compare(CmpF::OLT, e.abs(v[0]), kInfinity);
+        Value isCut = e.compare(CmpF::OLT, v[5], 1.0);
+        Value isOpen =
+            e.compare(CmpF::ULE, v[3], e.mul(e.add(v[5], kNear), v[4]));
+        Value isLimited = e.either(e.compare(CmpF::OGT, v[6], 0.0),
+                                   e.compare(CmpF::OGT, e.toFloat(v[7]), 0.0));
+        Value isMissing = e.both(e.compare(CmpF::OEQ, v[2], 0.0),
+                                 e.either(isLimited, e.both(isCut, isOpen)));
+        Value isUnsure = e.both(isCut, e.compare(CmpF::OEQ, v[1], 1.0));
         Value isNone = arith::XOrIOp::create(e.b, isFinite,
                                              e.integer(1, isFinite.getType()));
-        return oneIf(e, either(e, isNone, either(e, isMissing, isUnsure)));
+        return oneIf(e, e.either(isNone, e.either(isMissing, isUnsure)));
       });
 }
 
@@ -506,29 +474,27 @@ Value Pick::draw() {
       {from, names},
       {op.getTemperature(), op.getSeed(), op.getPositions(), kept, isFree},
       [](Scalar &e, ValueRange v) {
-        Value place = toFloat(e, e.index(1));
+        Value place = e.toFloat(e.index(1));
         Value score = getScore(e, v[0], v[1], v[2], v[3], v[4]);
-        Value isIn = e.select(compare(e, Compare::OEQ, v[6], 1.0),
-                              compare(e, Compare::OGE, place, kCandidates),
-                              compare(e, Compare::OLT, place, v[5]));
-        isIn = both(e, isIn, compare(e, Compare::OGE, v[1], 0.0));
-        return e.select(isIn, score, e.number(-kInfinity));
+        Value isIn = e.select(e.compare(CmpF::OEQ, v[6], 1.0),
+                              e.compare(CmpF::OGE, place, kCandidates),
+                              e.compare(CmpF::OLT, place, v[5]));
+        isIn = e.both(isIn, e.compare(CmpF::OGE, v[1], 0.0));
+        return e.select(isIn, score, -kInfinity);
       });
   Value best = reduce(Combine::Max, {scores}, {},
                       [](Scalar &, ValueRange v) { return v[0]; });
-  Value lowest = reduce(
-      Combine::Max, {scores, names}, {best}, [](Scalar &e, ValueRange v) {
-        return e.select(compare(e, Compare::OEQ, v[0], v[2]),
-                        arith::NegFOp::create(e.b, v[1]), e.number(-kInfinity));
-      });
-  Value token = perRow({lowest}, [](Scalar &e, ValueRange v) -> Value {
-    return arith::NegFOp::create(e.b, v[0]);
-  });
+  Value lowest = reduce(Combine::Max, {scores, names}, {best},
+                        [](Scalar &e, ValueRange v) {
+                          return e.select(e.compare(CmpF::OEQ, v[0], v[2]),
+                                          e.neg(v[1]), -kInfinity);
+                        });
+  Value token = perRow(
+      {lowest}, [](Scalar &e, ValueRange v) -> Value { return e.neg(v[0]); });
   // A token that is known has one logit, wherever it is found.
   logits =
       reduce(Combine::Max, {from, names}, {token}, [](Scalar &e, ValueRange v) {
-        return e.select(compare(e, Compare::OEQ, v[1], v[2]), v[0],
-                        e.number(-kInfinity));
+        return e.select(e.compare(CmpF::OEQ, v[1], v[2]), v[0], -kInfinity);
       });
   return token;
 }
@@ -546,19 +512,19 @@ SmallVector<Value> Pick::run() {
   restrictByWeight();
   Value chosen = draw();
   Loops d = emitter.loops(1);
-  Value token = emitter.map(
-      typeOf(op.getToken()), {{chosen, d}, {isUnknown, d}},
-      [](Scalar &e, ValueRange v) -> Value {
-        Value known =
-            e.select(compare(e, Compare::OEQ, v[1], 1.0), e.number(-1), v[0]);
-        return arith::FPToSIOp::create(e.b, e.b.getI32Type(), known);
-      });
+  Value token =
+      emitter.map(typeOf(op.getToken()), {{chosen, d}, {isUnknown, d}},
+                  [](Scalar &e, ValueRange v) -> Value {
+                    Value known = e.select(e.compare(CmpF::OEQ, v[1], 1.0),
+                                           e.number(-1), v[0]);
+                    return e.cast(known, e.b.getI32Type());
+                  });
   Value logprob =
       emitter.map(typeOf(op.getLogprob()),
                   {{logits, d}, {maximum, d}, {total, d}, {isUnknown, d}},
                   [](Scalar &e, ValueRange v) {
-                    Value lse = e.add(v[1], math::LogOp::create(e.b, v[2]));
-                    return e.select(compare(e, Compare::OEQ, v[3], 1.0),
+                    Value lse = e.add(v[1], e.log(v[2]));
+                    return e.select(e.compare(CmpF::OEQ, v[3], 1.0),
                                     e.number(0), e.sub(v[0], lse));
                   });
   return {token, logprob};

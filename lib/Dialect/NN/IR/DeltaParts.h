@@ -63,8 +63,7 @@ public:
   mlir::Value join(llvm::ArrayRef<mlir::Value> each);
 
   /// Position t of an operand, at the loops of a state.
-  Operand queryAt(int64_t t), keyAt(int64_t t), valueAt(int64_t t),
-      decayAt(int64_t t), betaAt(int64_t t);
+  Operand queryAt(int64_t t), keyAt(int64_t t), decayAt(int64_t t);
 
   Emitter &emitter;
   /// The operands, their value heads split into [key heads, heads of each].

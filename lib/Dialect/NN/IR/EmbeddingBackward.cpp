@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, and its library form. As a
-// loop over rows, vocabulary and h it would look at every row of the table for
-// every token.
+// The verifier, rule, decomposition and library form of nn.embedding_backward.
+// As a loop over rows, vocabulary and h it would look at every row of the table
+// for every token.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,24 +74,21 @@ EmbeddingBackwardOp::decompose(OpBuilder &builder) {
   Loops d = emitter.loops(rank + 2);
   Loops rows(ArrayRef(d).take_front(rank)), columns = rows;
   columns.push_back(d[rank + 1]);
-  Value sum = emitter.reduce(
-      type, {d[rank], d[rank + 1]}, rank + 2, Combine::Sum,
-      {{getIds(), rows}, {getCotangent(), columns}},
-      [&](Scalar &e, ValueRange v) -> Value {
-        Value row = e.index(rank);
-        if (getOffset())
-          row = arith::AddIOp::create(e.b, row, getOffset());
-        row = arith::IndexCastOp::create(e.b, v[0].getType(), row);
-        Value hit =
-            arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, row, v[0]);
-        if (std::optional<int64_t> padding = getPaddingRow()) {
-          Value counts =
-              arith::CmpIOp::create(e.b, arith::CmpIPredicate::ne, v[0],
-                                    e.integer(*padding, v[0].getType()));
-          hit = arith::AndIOp::create(e.b, hit, counts);
-        }
-        return e.select(hit, v[1], e.number(0));
-      });
+  Value sum =
+      emitter.reduce(type, {d[rank], d[rank + 1]}, rank + 2, Combine::Sum,
+                     {{getIds(), rows}, {getCotangent(), columns}},
+                     [&](Scalar &e, ValueRange v) -> Value {
+                       Value row = e.index(rank);
+                       if (getOffset())
+                         row = e.add(row, getOffset());
+                       row = e.cast(row, v[0].getType());
+                       Value hit = e.compare(CmpI::eq, row, v[0]);
+                       if (std::optional<int64_t> padding = getPaddingRow()) {
+                         Value counts = e.compare(CmpI::ne, v[0], *padding);
+                         hit = e.both(hit, counts);
+                       }
+                       return e.select(hit, v[1], 0);
+                     });
   if (getInto())
     sum = arith::AddFOp::create(builder, getLoc(), getInto(), sum);
   return SmallVector<Value>{sum};

@@ -1,5 +1,4 @@
-//===- Emitter.cpp - Short forms for building linalg
-//------------------------===//
+//===- Emitter.cpp - Short forms for building linalg ----------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emitter.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -27,13 +26,86 @@ Value Scalar::integer(int64_t value, Type type) {
   return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
 }
 Value Scalar::index(unsigned loop) { return linalg::IndexOp::create(b, loop); }
-Value Scalar::add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-Value Scalar::sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-Value Scalar::mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
-Value Scalar::div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+SmallVector<Value> Scalar::indices(unsigned count) {
+  return llvm::map_to_vector(llvm::seq(count),
+                             [&](unsigned loop) { return index(loop); });
+}
+
+Value Scalar::get(const Term &term, Value like) {
+  if (term.value)
+    return term.value;
+  Type element = getElementTypeOrSelf(like);
+  TypedAttr number = isa<FloatType>(element)
+                         ? TypedAttr(b.getFloatAttr(element, term.number))
+                         : b.getIntegerAttr(element, *term.integer);
+  if (auto tensor = dyn_cast<RankedTensorType>(like.getType()))
+    number = DenseElementsAttr::get(tensor, Attribute(number));
+  return arith::ConstantOp::create(b, number);
+}
+
+/// The operation of floats, or that of integers.
+template <typename FloatOp, typename IntegerOp>
+static Value createEither(ImplicitLocOpBuilder &b, Value x, Value y) {
+  if (isa<FloatType>(getElementTypeOrSelf(x)))
+    return FloatOp::create(b, x, y);
+  return IntegerOp::create(b, x, y);
+}
+
+Value Scalar::add(Value x, Term y) {
+  return createEither<arith::AddFOp, arith::AddIOp>(b, x, get(y, x));
+}
+Value Scalar::sub(Value x, Term y) {
+  return createEither<arith::SubFOp, arith::SubIOp>(b, x, get(y, x));
+}
+Value Scalar::mul(Value x, Term y) {
+  return createEither<arith::MulFOp, arith::MulIOp>(b, x, get(y, x));
+}
+Value Scalar::max(Value x, Term y) {
+  return createEither<arith::MaximumFOp, arith::MaxSIOp>(b, x, get(y, x));
+}
+Value Scalar::min(Value x, Term y) {
+  return createEither<arith::MinimumFOp, arith::MinSIOp>(b, x, get(y, x));
+}
+Value Scalar::compare(CmpF predicate, Value x, Term y) {
+  return arith::CmpFOp::create(b, predicate, x, get(y, x));
+}
+Value Scalar::compare(CmpI predicate, Value x, Term y) {
+  return arith::CmpIOp::create(b, predicate, x, get(y, x));
+}
+Value Scalar::select(Value condition, Value x, Term y) {
+  return arith::SelectOp::create(b, condition, x, get(y, x));
+}
+Value Scalar::div(Value x, Term y) {
+  return arith::DivFOp::create(b, x, get(y, x));
+}
+Value Scalar::neg(Value x) { return arith::NegFOp::create(b, x); }
+Value Scalar::abs(Value x) { return math::AbsFOp::create(b, x); }
 Value Scalar::exp(Value x) { return math::ExpOp::create(b, x); }
-Value Scalar::select(Value condition, Value x, Value y) {
-  return arith::SelectOp::create(b, condition, x, y);
+Value Scalar::log(Value x) { return math::LogOp::create(b, x); }
+Value Scalar::sigmoid(Value x) {
+  Value decay = exp(neg(x)), one = number(1);
+  return div(one, add(one, decay));
+}
+Value Scalar::quotient(Value x, Term y) {
+  return arith::DivUIOp::create(b, x, get(y, x));
+}
+Value Scalar::remainder(Value x, Term y) {
+  return arith::RemUIOp::create(b, x, get(y, x));
+}
+Value Scalar::both(Value x, Term y) {
+  return arith::AndIOp::create(b, x, get(y, x));
+}
+Value Scalar::either(Value x, Term y) {
+  return arith::OrIOp::create(b, x, get(y, x));
+}
+Value Scalar::shiftLeft(Value x, Term y) {
+  return arith::ShLIOp::create(b, x, get(y, x));
+}
+Value Scalar::shiftRight(Value x, Term y) {
+  return arith::ShRUIOp::create(b, x, get(y, x));
+}
+Value Scalar::bits(Value x, Type type) {
+  return arith::BitcastOp::create(b, type, x);
 }
 Value Scalar::convert(Value x, Type type) {
   Type from = x.getType();
@@ -43,10 +115,41 @@ Value Scalar::convert(Value x, Type type) {
     return arith::ExtFOp::create(b, type, x);
   return arith::TruncFOp::create(b, type, x);
 }
+Value Scalar::cast(Value x, Type type) {
+  Type from = x.getType();
+  if (from == type)
+    return x;
+  if (isa<FloatType>(from)) {
+    if (isa<FloatType>(type))
+      return convert(x, type);
+    return arith::FPToSIOp::create(b, type, x);
+  }
+  bool isBoolean = from.isInteger(1);
+  if (isa<FloatType>(type)) {
+    if (isBoolean)
+      return arith::UIToFPOp::create(b, type, x);
+    if (from.isIndex())
+      x = arith::IndexCastOp::create(b, b.getI64Type(), x);
+    return arith::SIToFPOp::create(b, type, x);
+  }
+  if (from.isIndex() || type.isIndex())
+    return arith::IndexCastOp::create(b, type, x);
+  if (from.getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+    return arith::TruncIOp::create(b, type, x);
+  if (isBoolean)
+    return arith::ExtUIOp::create(b, type, x);
+  return arith::ExtSIOp::create(b, type, x);
+}
 
 Emitter::Emitter(OpBuilder &builder, Location loc, Type element)
     : builder(builder), loc(loc),
       wide(element.isF64() ? element : Type(builder.getF32Type())) {}
+
+Emitter Emitter::inType(OpBuilder &builder, Location loc, Type element) {
+  Emitter emitter(builder, loc, element);
+  emitter.wide = element;
+  return emitter;
+}
 
 Loops Emitter::loops(unsigned count) {
   Loops dims;
@@ -100,7 +203,7 @@ Value Emitter::generic(RankedTensorType type, Loops position, unsigned numLoops,
         if (combine == Combine::Sum)
           result = scalar.add(args.back(), result);
         else if (combine == Combine::Max)
-          result = arith::MaximumFOp::create(scalar.b, args.back(), result);
+          result = scalar.max(args.back(), result);
         linalg::YieldOp::create(scalar.b,
                                 scalar.convert(result, type.getElementType()));
       });
@@ -111,6 +214,14 @@ Value Emitter::map(RankedTensorType type, ArrayRef<Operand> operands,
                    Body body) {
   return generic(type, loops(type.getRank()), type.getRank(), std::nullopt,
                  operands, body);
+}
+
+Value Emitter::mapEach(RankedTensorType type, ValueRange operands, Body body) {
+  Loops all = loops(type.getRank());
+  return map(type,
+             llvm::map_to_vector(
+                 operands, [&](Value value) { return Operand{value, all}; }),
+             body);
 }
 
 Value Emitter::reduce(RankedTensorType type, Loops position, unsigned numLoops,

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What nn.experts and nn.experts_backward have in common: operands and
+// nn.experts and nn.experts_backward have this in common: operands and
 // attributes, and the entry of the manifest.
 //
 //===----------------------------------------------------------------------===//
@@ -118,11 +118,10 @@ inline mlir::Value unlessZero(Scalar &e, mlir::Value number,
       e.b, loc, e.b.getZeroAttr(number.getType()));
   mlir::Value isOther =
       isa<mlir::FloatType>(number.getType())
-          ? mlir::Value(mlir::arith::CmpFOp::create(
-                e.b, loc, mlir::arith::CmpFPredicate::UNE, number, zero))
-          : mlir::arith::CmpIOp::create(
-                e.b, loc, mlir::arith::CmpIPredicate::ne, number, zero);
-  return e.select(isOther, value, e.number(0));
+          ? mlir::Value(
+                mlir::arith::CmpFOp::create(e.b, loc, CmpF::UNE, number, zero))
+          : mlir::arith::CmpIOp::create(e.b, loc, CmpI::ne, number, zero);
+  return e.select(isOther, value, 0);
 }
 
 /// A number for each row, expert and position of the width, in `type`; zero

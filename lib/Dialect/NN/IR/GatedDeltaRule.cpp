@@ -80,15 +80,8 @@ Operand DeltaSteps::queryAt(int64_t t) {
 Operand DeltaSteps::keyAt(int64_t t) {
   return {in.key, {loops[0], emitter.constant(t), loops[1], loops[3]}};
 }
-Operand DeltaSteps::valueAt(int64_t t) {
-  return {in.value,
-          {loops[0], emitter.constant(t), loops[1], loops[2], loops[4]}};
-}
 Operand DeltaSteps::decayAt(int64_t t) {
   return {in.decay, {loops[0], emitter.constant(t), loops[1], loops[2]}};
-}
-Operand DeltaSteps::betaAt(int64_t t) {
-  return {in.beta, {loops[0], emitter.constant(t), loops[1], loops[2]}};
 }
 
 Value DeltaSteps::zero() {

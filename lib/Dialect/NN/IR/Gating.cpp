@@ -21,7 +21,7 @@ Value tp::nn::buildActivation(OpBuilder &builder, Location loc, StringRef name,
                               Value x) {
   Scalar e(builder, loc, x.getType());
   if (name == "relu")
-    return arith::MaximumFOp::create(e.b, x, e.number(0));
+    return e.max(x, 0);
   return name == "silu" ? silu(e, x) : gelu(e, x, getGelu(name));
 }
 
@@ -29,9 +29,8 @@ Value tp::nn::buildActivationSlope(OpBuilder &builder, Location loc,
                                    StringRef name, Value x) {
   Scalar e(builder, loc, x.getType());
   if (name == "relu") {
-    Value above =
-        arith::CmpFOp::create(e.b, arith::CmpFPredicate::OGT, x, e.number(0));
-    return e.select(above, e.number(1), e.number(0));
+    Value above = e.compare(CmpF::OGT, x, 0);
+    return e.select(above, e.number(1), 0);
   }
   return name == "silu" ? siluSlope(e, x) : geluSlope(e, x, getGelu(name));
 }
@@ -45,13 +44,13 @@ static Value activate(Scalar &e, const Gating &gating, Value x) {
   if (gating.alpha == 1)
     return buildActivation(e.b, e.b.getLoc(), gating.activation, x);
   Value y = buildActivation(e.b, e.b.getLoc(), gating.activation,
-                            e.mul(x, e.number(gating.alpha)));
-  return e.div(y, e.number(gating.alpha));
+                            e.mul(x, gating.alpha));
+  return e.div(y, gating.alpha);
 }
 
 static Value activateSlope(Scalar &e, const Gating &gating, Value x) {
   if (gating.alpha != 1)
-    x = e.mul(x, e.number(gating.alpha));
+    x = e.mul(x, gating.alpha);
   return buildActivationSlope(e.b, e.b.getLoc(), gating.activation, x);
 }
 
@@ -61,13 +60,12 @@ static std::pair<Value, Value> bound(Scalar &e, const Gating &gating,
   if (!gating.limit)
     return {gate, up};
   Value most = e.number(*gating.limit), least = e.number(-*gating.limit);
-  up = arith::MinimumFOp::create(e.b, up, most);
-  return {arith::MinimumFOp::create(e.b, gate, most),
-          arith::MaximumFOp::create(e.b, up, least)};
+  up = e.min(up, most);
+  return {e.min(gate, most), e.max(up, least)};
 }
 
 static Value shiftUp(Scalar &e, const Gating &gating, Value up) {
-  return gating.upOffset == 0 ? up : e.add(up, e.number(gating.upOffset));
+  return gating.upOffset == 0 ? up : e.add(up, gating.upOffset);
 }
 
 Value tp::nn::buildGated(OpBuilder &builder, Location loc, const Gating &gating,
@@ -89,8 +87,8 @@ std::pair<Value, Value> tp::nn::buildGatedSlopes(OpBuilder &builder,
     return {byGate, byUp};
   using arith::CmpFPredicate;
   auto keep = [&](CmpFPredicate how, Value x, double limit, Value slope) {
-    Value isInside = arith::CmpFOp::create(e.b, how, x, e.number(limit));
-    return e.select(isInside, slope, e.number(0));
+    Value isInside = e.compare(how, x, limit);
+    return e.select(isInside, slope, 0);
   };
   double limit = *gating.limit;
   byGate = keep(CmpFPredicate::ULE, gate, limit, byGate);

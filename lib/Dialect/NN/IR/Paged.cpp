@@ -40,11 +40,10 @@ static SmallVector<PadState> knowNothing(Operation *op) {
 Value tp::nn::clamp(Scalar &e, Value value, int64_t end, Value &isValid) {
   Type index = e.b.getIndexType();
   if (!value.getType().isIndex())
-    value = arith::IndexCastOp::create(e.b, index, value);
-  Value isBelow = arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult, value,
-                                        e.integer(end, index));
-  isValid = isValid ? arith::AndIOp::create(e.b, isValid, isBelow) : isBelow;
-  return e.select(isBelow, value, e.integer(0, index));
+    value = e.cast(value, index);
+  Value isBelow = e.compare(CmpI::ult, value, end);
+  isValid = isValid ? e.both(isValid, isBelow) : isBelow;
+  return e.select(isBelow, value, 0);
 }
 
 Value tp::nn::findCell(Scalar &e, Value table, int64_t page, int64_t numPages,
@@ -52,15 +51,13 @@ Value tp::nn::findCell(Scalar &e, Value table, int64_t page, int64_t numPages,
   Type index = e.b.getIndexType();
   ArrayRef<int64_t> shape = shapeOf(table);
   Value size = e.integer(page, index);
-  Value slot =
-      clamp(e, arith::DivUIOp::create(e.b, position, size), shape[1], isValid);
+  Value slot = clamp(e, e.quotient(position, size), shape[1], isValid);
   Value entry =
       clamp(e,
             tensor::ExtractOp::create(
                 e.b, table, ValueRange{clamp(e, row, shape[0], isValid), slot}),
             numPages, isValid);
-  return arith::AddIOp::create(e.b, arith::MulIOp::create(e.b, entry, size),
-                               arith::RemUIOp::create(e.b, position, size));
+  return e.add(e.mul(entry, size), e.remainder(position, size));
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,10 +106,10 @@ FailureOr<SmallVector<Value>> TokenPlacesOp::decompose(OpBuilder &builder) {
   int64_t numRows = shapeOf(getTable())[0];
   Loops d = emitter.loops(2);
   auto toI32 = [&](Scalar &e, Value value) -> Value {
-    return arith::IndexCastOp::create(e.b, i32, value);
+    return e.cast(value, i32);
   };
   auto orNone = [&](Scalar &e, Value isValid, Value value) {
-    return e.select(isValid, value, e.integer(-1, i32));
+    return e.select(isValid, value, -1);
   };
   // As many rows end at or before a token as come before its own. Counted in
   // floats, which hold such numbers.
@@ -121,15 +118,13 @@ FailureOr<SmallVector<Value>> TokenPlacesOp::decompose(OpBuilder &builder) {
                      {{getStarts(), {d[1] + 1}}, {getContext(), {d[1]}}},
                      [&](Scalar &e, ValueRange v) {
                        Value isBefore =
-                           arith::CmpIOp::create(e.b, arith::CmpIPredicate::sle,
-                                                 v[0], toI32(e, e.index(0)));
-                       return e.select(isBefore, e.number(1), e.number(0));
+                           e.compare(CmpI::sle, v[0], toI32(e, e.index(0)));
+                       return e.select(isBefore, e.number(1), 0);
                      });
   Value rows =
       emitter.map(type, {{count, {d[0]}}}, [&](Scalar &e, ValueRange v) {
-        Value row = arith::FPToSIOp::create(e.b, i32, v[0]);
-        Value isRow = arith::CmpIOp::create(e.b, arith::CmpIPredicate::slt, row,
-                                            e.integer(numRows, i32));
+        Value row = e.cast(v[0], i32);
+        Value isRow = e.compare(CmpI::slt, row, numRows);
         return orNone(e, isRow, row);
       });
   Value positions =
@@ -137,8 +132,8 @@ FailureOr<SmallVector<Value>> TokenPlacesOp::decompose(OpBuilder &builder) {
         Value isValid, row = clamp(e, v[0], numRows, isValid);
         Value start = tensor::ExtractOp::create(e.b, getStarts(), row);
         Value first = tensor::ExtractOp::create(e.b, getContext(), row);
-        Value within = arith::SubIOp::create(e.b, toI32(e, e.index(0)), start);
-        return orNone(e, isValid, arith::AddIOp::create(e.b, first, within));
+        Value within = e.sub(toI32(e, e.index(0)), start);
+        return orNone(e, isValid, e.add(first, within));
       });
   int64_t page = getPage(), limit = shapeOf(getTable())[1] * page;
   Value cells = emitter.map(
@@ -146,8 +141,7 @@ FailureOr<SmallVector<Value>> TokenPlacesOp::decompose(OpBuilder &builder) {
       [&](Scalar &e, ValueRange v) {
         Value isValid, position = clamp(e, v[1], limit, isValid);
         constexpr int64_t anyPage = std::numeric_limits<int32_t>::max();
-        Value cell = findCell(e, getTable(), page, anyPage,
-                              arith::IndexCastOp::create(e.b, index, v[0]),
+        Value cell = findCell(e, getTable(), page, anyPage, e.cast(v[0], index),
                               position, isValid);
         return orNone(e, isValid, toI32(e, cell));
       });
@@ -218,20 +212,16 @@ Value tp::nn::buildCacheWrite(Emitter &emitter, Value rows, Value cells,
   Value last = emitter.reduce(
       emitter.wideType({numCells}), {d[0]}, 2, Combine::Max, {{cells, {d[1]}}},
       [&](Scalar &e, ValueRange v) -> Value {
-        Value isHere = arith::CmpIOp::create(
-            e.b, arith::CmpIPredicate::eq, v[0],
-            arith::IndexCastOp::create(e.b, v[0].getType(), e.index(0)));
-        Value token = arith::SIToFPOp::create(
-            e.b, e.wide,
-            arith::IndexCastOp::create(e.b, e.b.getI64Type(), e.index(1)));
-        return e.select(isHere, token, e.number(-1));
+        Value isHere =
+            e.compare(CmpI::eq, v[0], e.cast(e.index(0), v[0].getType()));
+        Value token = e.cast(e.cast(e.index(1), e.b.getI64Type()), e.wide);
+        return e.select(isHere, token, -1);
       });
   return emitter.map(
       type, {{last, {d[0]}}, {pool, d}}, [&](Scalar &e, ValueRange v) {
         Value isValid;
         SmallVector<Value> at{
-            clamp(e, arith::FPToSIOp::create(e.b, e.b.getI64Type(), v[0]),
-                  tokens, isValid)};
+            clamp(e, e.cast(v[0], e.b.getI64Type()), tokens, isValid)};
         for (unsigned dim = 1; dim < rank; ++dim)
           at.push_back(e.index(dim));
         Value element = tensor::ExtractOp::create(e.b, rows, at);
@@ -407,7 +397,7 @@ PagedAttentionOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
 }
 
 namespace {
-/// Where element (token, position) of the scores comes from.
+/// The source of element (token, position) of the scores.
 struct SeenCell {
   Value cell, isSeen;
 };
@@ -419,15 +409,11 @@ static SeenCell findSeenCell(Scalar &e, PagedAttentionOp op, Value row,
                              Value position, unsigned loop) {
   Type index = e.b.getIndexType();
   Value key = e.index(loop);
-  Value last = arith::IndexCastOp::create(e.b, index, position);
-  Value isSeen =
-      arith::CmpIOp::create(e.b, arith::CmpIPredicate::sle, key, last);
+  Value last = e.cast(position, index);
+  Value isSeen = e.compare(CmpI::sle, key, last);
   if (op.getWindow()) {
-    Value first =
-        arith::SubIOp::create(e.b, last, e.integer(*op.getWindow(), index));
-    isSeen = arith::AndIOp::create(
-        e.b, isSeen,
-        arith::CmpIOp::create(e.b, arith::CmpIPredicate::sgt, key, first));
+    Value first = e.sub(last, *op.getWindow());
+    isSeen = e.both(isSeen, e.compare(CmpI::sgt, key, first));
   }
   int64_t numPages = shapeOf(op.getKeys())[0] / op.getPage();
   Value cell =
@@ -458,21 +444,21 @@ static Value multiplySeen(Emitter &emitter, PagedAttentionOp op,
                           RankedTensorType type, Value left, Value pool,
                           Value scales, unsigned position, unsigned element) {
   Loops d = emitter.loops(6), all(ArrayRef(d).take_front(5));
-  return emitter.reduce(
-      type, all, 6, Combine::Sum,
-      {{left, {d[0], d[1], d[2], d[3], d[5]}},
-       {op.getRows(), {d[1]}},
-       {op.getPositions(), {d[1]}}},
-      [&](Scalar &e, ValueRange v) {
-        SeenCell seen = findSeenCell(e, op, v[1], v[2], position);
-        Value right = readPool(e, op, pool, scales, seen.cell, element);
-        return e.select(seen.isSeen, e.mul(v[0], right), e.number(0));
-      });
+  return emitter.reduce(type, all, 6, Combine::Sum,
+                        {{left, {d[0], d[1], d[2], d[3], d[5]}},
+                         {op.getRows(), {d[1]}},
+                         {op.getPositions(), {d[1]}}},
+                        [&](Scalar &e, ValueRange v) {
+                          SeenCell seen =
+                              findSeenCell(e, op, v[1], v[2], position);
+                          Value right =
+                              readPool(e, op, pool, scales, seen.cell, element);
+                          return e.select(seen.isSeen, e.mul(v[0], right), 0);
+                        });
 }
 
 static Value isNone(Scalar &e, Value value, double none) {
-  return arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, value,
-                               e.number(none));
+  return e.compare(CmpF::OEQ, value, none);
 }
 
 FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
@@ -499,11 +485,11 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
                        {d[2], d[3], d[4]}});
   Value scores = emitter.map(scoreType, shaping, [&](Scalar &e, ValueRange v) {
     SeenCell seen = findSeenCell(e, *this, v[1], v[2], 4);
-    Value score = e.mul(v[0], e.number(getScale().convertToDouble()));
+    Value score = e.mul(v[0], getScale().convertToDouble());
     score = capScore(e, *this, score);
     if (getBias())
       score = e.add(score, v[3]);
-    return e.select(seen.isSeen, score, e.number(-infinity));
+    return e.select(seen.isSeen, score, -infinity);
   });
   RankedTensorType headType =
       emitter.wideType(ArrayRef<int64_t>(shape).drop_back());
@@ -513,10 +499,9 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   if (getSinks()) {
     sinks.push_back(
         {emitter.split(getSinks(), 0, {shape[2], shape[3]}), {d[2], d[3]}});
-    max = emitter.map(headType, {{max, heads}, sinks.front()},
-                      [](Scalar &e, ValueRange v) -> Value {
-                        return arith::MaximumFOp::create(e.b, v[0], v[1]);
-                      });
+    max = emitter.map(
+        headType, {{max, heads}, sinks.front()},
+        [](Scalar &e, ValueRange v) -> Value { return e.max(v[0], v[1]); });
   }
   Value weights = emitter.map(
       scoreType, {{scores, all}, {max, heads}}, [&](Scalar &e, ValueRange v) {

@@ -69,11 +69,9 @@ SmallVector<PadState> ConvPlacesOp::getPaddingStates(unsigned,
 static Value findSlot(Scalar &e, Value cell, int64_t page, int64_t kept) {
   Type index = e.b.getIndexType();
   Value size = e.integer(page, index), slots = e.integer(kept, index);
-  Value first = arith::MulIOp::create(
-      e.b, arith::DivUIOp::create(e.b, cell, size), slots);
-  Value within = arith::RemUIOp::create(
-      e.b, arith::RemUIOp::create(e.b, cell, size), slots);
-  return arith::AddIOp::create(e.b, first, within);
+  Value first = e.mul(e.quotient(cell, size), slots);
+  Value within = e.remainder(e.remainder(cell, size), slots);
+  return e.add(first, within);
 }
 
 namespace {
@@ -90,15 +88,12 @@ struct PlaceBuilder {
 
   /// `value` as an i32, -1 unless `isValid`.
   Value orNone(Scalar &e, Value isValid, Value value) const {
-    return e.select(isValid, arith::IndexCastOp::create(e.b, i32, value),
-                    e.integer(-1, i32));
+    return e.select(isValid, e.cast(value, i32), -1);
   }
   Value isEqual(Scalar &e, Value a, Value b) const {
-    return arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, a, b);
+    return e.compare(CmpI::eq, a, b);
   }
-  Value pageOf(Scalar &e, Value cell) const {
-    return arith::DivUIOp::create(e.b, cell, e.integer(page, index));
-  }
+  Value pageOf(Scalar &e, Value cell) const { return e.quotient(cell, page); }
 
   Value buildSlots();
   Value buildSources();
@@ -112,14 +107,13 @@ Value PlaceBuilder::buildSlots() {
       [&](Scalar &e, ValueRange v) {
         Value isToken, cell = clamp(e, v[0], any, isToken);
         // The token that takes the same slot, if it is in this step.
-        Value isReplaced, later = arith::AddIOp::create(e.b, e.index(0),
-                                                        e.integer(kept, index));
+        Value isReplaced, later = e.add(e.index(0), kept);
         later = clamp(e, later, tokens, isReplaced);
         Value next =
             clamp(e, tensor::ExtractOp::create(e.b, op.getCells(), later), any,
                   isReplaced);
-        isReplaced = arith::AndIOp::create(
-            e.b, isReplaced, isEqual(e, pageOf(e, cell), pageOf(e, next)));
+        isReplaced =
+            e.both(isReplaced, isEqual(e, pageOf(e, cell), pageOf(e, next)));
         Value isKept =
             e.select(isReplaced, e.integer(0, e.b.getI1Type()), isToken);
         return orNone(e, isKept, findSlot(e, cell, page, kept));
@@ -133,24 +127,21 @@ Value PlaceBuilder::buildSources() {
       typeOf(op.getSources()),
       {{op.getRows(), {d[0]}}, {op.getPositions(), {d[0]}}},
       [&](Scalar &e, ValueRange v) {
-        Value back =
-            arith::AddIOp::create(e.b, e.index(1), e.integer(1, index));
-        Value position = arith::SubIOp::create(
-            e.b, arith::IndexCastOp::create(e.b, index, v[1]), back);
+        Value back = e.add(e.index(1), 1);
+        Value position = e.sub(e.cast(v[1], index), back);
         Value isThere;
         position = clamp(e, position, limit, isThere);
-        Value row = arith::IndexCastOp::create(e.b, index, v[0]);
+        Value row = e.cast(v[0], index);
         Value cell =
             findCell(e, op.getTable(), page, any, row, position, isThere);
         // The token so many places before, if it is the one at that position.
-        Value isToken, token = arith::SubIOp::create(e.b, e.index(0), back);
+        Value isToken, token = e.sub(e.index(0), back);
         token = clamp(e, token, tokens, isToken);
         Value its =
             clamp(e, tensor::ExtractOp::create(e.b, op.getCells(), token), any,
                   isToken);
-        isToken = arith::AndIOp::create(e.b, isToken, isEqual(e, its, cell));
-        Value slot = arith::AddIOp::create(e.b, findSlot(e, cell, page, kept),
-                                           e.integer(tokens, index));
+        isToken = e.both(isToken, isEqual(e, its, cell));
+        Value slot = e.add(findSlot(e, cell, page, kept), tokens);
         return orNone(e, isThere, e.select(isToken, token, slot));
       });
 }
@@ -236,17 +227,15 @@ FailureOr<SmallVector<Value>> PagedConvOp::decompose(OpBuilder &builder) {
     auto inputAt = [&](unsigned back) -> Value {
       if (back == 0)
         return v[first];
-      Value source = arith::IndexCastOp::create(e.b, index, v[first + back]);
+      Value source = e.cast(v[first + back], index);
       Value isToken, isKept, token = clamp(e, source, tokens, isToken);
-      Value slot =
-          clamp(e, arith::SubIOp::create(e.b, source, e.integer(tokens, index)),
-                slots, isKept);
+      Value slot = clamp(e, e.sub(source, tokens), slots, isKept);
       Value zero = e.integer(0, index);
       Value now = tensor::ExtractOp::create(
           e.b, getInput(), ValueRange{zero, token, e.index(2)});
       Value before = tensor::ExtractOp::create(
           e.b, getPool(), ValueRange{slot, e.index(2), zero});
-      Value kept = e.select(isKept, e.convert(before, e.wide), e.number(0));
+      Value kept = e.select(isKept, e.convert(before, e.wide), 0);
       return e.select(isToken, e.convert(now, e.wide), kept);
     };
     return sumTaps(e, v.take_front(taps), getBias() ? v[taps] : Value(),

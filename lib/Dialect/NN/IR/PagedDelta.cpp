@@ -84,17 +84,15 @@ static Value buildSource(DeltaSteps &steps, PagedGatedDeltaRuleOp op,
   return emitter.map(
       steps.stateType, operands, [&](Scalar &e, ValueRange v) -> Value {
         Type index = e.b.getIndexType();
-        Value source = arith::IndexCastOp::create(e.b, index, v[0]);
+        Value source = e.cast(v[0], index);
         Value isToken, isKept;
         clamp(e, source, tokens, isToken);
-        Value slot = clamp(
-            e, arith::SubIOp::create(e.b, source, e.integer(tokens, index)),
-            slots, isKept);
+        Value slot = clamp(e, e.sub(source, tokens), slots, isKept);
         SmallVector<Value> at{slot};
         for (unsigned loop = 1; loop < 5; ++loop)
           at.push_back(e.index(loop));
         Value kept = tensor::ExtractOp::create(e.b, pool, at);
-        kept = e.select(isKept, kept, e.number(0));
+        kept = e.select(isKept, kept, 0);
         return running ? e.select(isToken, v[1], kept) : kept;
       });
 }

@@ -12,7 +12,7 @@
 #ifndef TP_LIB_DIALECT_NN_IR_PARTS_H
 #define TP_LIB_DIALECT_NN_IR_PARTS_H
 
-#include "Emitter.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 
 namespace tp::nn {

@@ -12,8 +12,8 @@
 #ifndef TP_LIB_DIALECT_NN_IR_PHILOX_H
 #define TP_LIB_DIALECT_NN_IR_PHILOX_H
 
-#include "Emitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Dialect/NN/IR/Emitter.h"
 #include <array>
 
 namespace tp::nn {
@@ -30,16 +30,13 @@ struct Philox {
   std::pair<mlir::Value, mlir::Value> multiply(mlir::Value x, uint32_t factor) {
     mlir::Type i64 = e.b.getI64Type();
     mlir::Value wide = mlir::arith::ExtUIOp::create(e.b, i64, x);
-    mlir::Value product =
-        mlir::arith::MulIOp::create(e.b, wide, e.integer(factor, i64));
+    mlir::Value product = e.mul(wide, factor);
     return split(product);
   }
   std::pair<mlir::Value, mlir::Value> split(mlir::Value x) {
     mlir::Type i32 = e.b.getI32Type();
-    mlir::Value high =
-        mlir::arith::ShRUIOp::create(e.b, x, e.integer(32, x.getType()));
-    return {mlir::arith::TruncIOp::create(e.b, i32, high),
-            mlir::arith::TruncIOp::create(e.b, i32, x)};
+    mlir::Value high = e.shiftRight(x, 32);
+    return {e.cast(high, i32), e.cast(x, i32)};
   }
   mlir::Value exclusiveOr(mlir::Value x, mlir::Value y) {
     return mlir::arith::XOrIOp::create(e.b, x, y);
@@ -47,8 +44,8 @@ struct Philox {
   Words run(Words c, mlir::Value key0, mlir::Value key1) {
     for (int round = 0; round < 10; ++round) {
       if (round) {
-        key0 = mlir::arith::AddIOp::create(e.b, key0, word(0x9E3779B9));
-        key1 = mlir::arith::AddIOp::create(e.b, key1, word(0xBB67AE85));
+        key0 = e.add(key0, word(0x9E3779B9));
+        key1 = e.add(key1, word(0xBB67AE85));
       }
       auto [high0, low0] = multiply(c[0], 0xD2511F53);
       auto [high1, low1] = multiply(c[2], 0xCD9E8D57);

@@ -3,9 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What they accept, how they are cut, and what they mean. A scale of a row is a
-// maximum, so the algebra knows what ranks owe each other that have parts of
-// the row: the larger of their maxima, and nothing where groups are whole.
+// The verifiers, rules and decompositions of nn.quantize and
+// nn.activation_scales. A scale of a row is a maximum, so the algebra knows
+// what ranks owe each other that have parts of the row: the larger of their
+// maxima, and nothing where groups are whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,13 +86,12 @@ static Value fillRows(Emitter &emitter, Value rows, int64_t size) {
     for (unsigned d = 0; d < rank; ++d)
       index.push_back(e.index(d));
     Type type = e.b.getIndexType();
-    Value isPresent = arith::CmpIOp::create(
-        e.b, arith::CmpIPredicate::ult, index.back(), e.integer(present, type));
+    Value isPresent = e.compare(CmpI::ult, index.back(), present);
     index.back() =
         arith::MinUIOp::create(e.b, index.back(), e.integer(present - 1, type));
     Value value =
         e.convert(tensor::ExtractOp::create(e.b, rows, index), e.wide);
-    return e.select(isPresent, value, e.number(0));
+    return e.select(isPresent, value, 0);
   });
 }
 
@@ -104,9 +104,7 @@ ActivationScalesOp::decompose(OpBuilder &builder) {
   int64_t each = group == 0 ? size : std::min(group, size);
   RankedTensorType type = typeOf(getResult());
   double largest = getLargest(getElement());
-  auto magnitude = [](Scalar &e, ValueRange v) -> Value {
-    return math::AbsFOp::create(e.b, v[0]);
-  };
+  auto magnitude = [](Scalar &e, ValueRange v) -> Value { return e.abs(v[0]); };
   Loops d = emitter.loops(rank + 1);
   Loops scales(ArrayRef(d).drop_back());
   Value padded = getInput();
@@ -120,9 +118,8 @@ ActivationScalesOp::decompose(OpBuilder &builder) {
       type, {{maxima, emitter.loops(rank)}}, [&](Scalar &e, ValueRange v) {
         Value value = v[0];
         if (std::optional<APFloat> bound = getBound())
-          value = arith::MinimumFOp::create(e.b, value,
-                                            e.number(bound->convertToDouble()));
-        return e.div(value, e.number(largest));
+          value = e.min(value, bound->convertToDouble());
+        return e.div(value, largest);
       })};
 }
 

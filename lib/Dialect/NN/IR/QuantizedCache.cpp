@@ -89,14 +89,12 @@ QuantizedCacheWriteOp::decompose(OpBuilder &builder) {
   Value scales;
   if (getResultScales()) {
     RankedTensorType type = emitter.wideType(input.getShape().drop_back());
-    Value largest =
-        emitter.reduce(type, heads, 3, Combine::Max, {{getInput(), d}},
-                       [](Scalar &e, ValueRange v) -> Value {
-                         return math::AbsFOp::create(e.b, v[0]);
-                       });
+    Value largest = emitter.reduce(
+        type, heads, 3, Combine::Max, {{getInput(), d}},
+        [](Scalar &e, ValueRange v) -> Value { return e.abs(v[0]); });
     scales =
         emitter.map(type, {{largest, heads}}, [&](Scalar &e, ValueRange v) {
-          return e.div(v[0], e.number(getLargest(getElement())));
+          return e.div(v[0], getLargest(getElement()));
         });
     operands.push_back({scales, heads});
   } else {

@@ -216,9 +216,7 @@ LogicalResult tp::nn::verifyQuantized(Operation *op,
 //===----------------------------------------------------------------------===//
 
 /// Bits of an f32 as a number.
-static Value toFloat(Scalar &e, Value bits) {
-  return arith::BitcastOp::create(e.b, e.b.getF32Type(), bits);
-}
+static Value toFloat(Scalar &e, Value bits) { return e.bits(bits, e.wide); }
 
 /// A float of eight bits with so many of mantissa. The magnitudes above
 /// `infinity` are no numbers; without infinities the last one alone is none.
@@ -227,47 +225,38 @@ static Value decodeFloat(Scalar &e, Value byte, unsigned mantissa, int bias,
   Type i32 = e.b.getI32Type();
   auto number = [&](int64_t value) { return e.integer(value, i32); };
   Value bits = arith::ExtUIOp::create(e.b, i32, byte);
-  Value magnitude = arith::AndIOp::create(e.b, bits, number(0x7F));
-  Value shifted =
-      arith::ShLIOp::create(e.b, magnitude, number(23 - int64_t(mantissa)));
-  Value normal =
-      toFloat(e, arith::AddIOp::create(e.b, shifted,
-                                       number(int64_t(127 - bias) << 23)));
-  Value small = e.mul(arith::SIToFPOp::create(e.b, e.b.getF32Type(), magnitude),
-                      e.number(std::ldexp(1.0, 1 - bias - int(mantissa))));
+  Value magnitude = e.both(bits, 0x7F);
+  Value shifted = e.shiftLeft(magnitude, 23 - int64_t(mantissa));
+  Value normal = toFloat(e, e.add(shifted, int64_t(127 - bias) << 23));
+  Value small = e.mul(e.cast(magnitude, e.wide),
+                      std::ldexp(1.0, 1 - bias - int(mantissa)));
   auto compare = [&](arith::CmpIPredicate predicate, int64_t with) {
-    return arith::CmpIOp::create(e.b, predicate, magnitude, number(with));
+    return e.compare(predicate, magnitude, with);
   };
   Value value =
-      e.select(compare(arith::CmpIPredicate::slt, int64_t(1) << mantissa),
-               small, normal);
+      e.select(compare(CmpI::slt, int64_t(1) << mantissa), small, normal);
   if (infinity)
-    value = e.select(compare(arith::CmpIPredicate::eq, *infinity),
+    value = e.select(compare(CmpI::eq, *infinity),
                      toFloat(e, number(0x7F800000)), value);
-  value =
-      e.select(compare(arith::CmpIPredicate::sgt, infinity ? *infinity : 0x7E),
-               toFloat(e, number(0x7FC00000)), value);
-  Value isNegative =
-      arith::CmpIOp::create(e.b, arith::CmpIPredicate::ugt, bits, number(0x7F));
-  return e.select(isNegative, arith::NegFOp::create(e.b, value), value);
+  value = e.select(compare(CmpI::sgt, infinity ? *infinity : 0x7E),
+                   toFloat(e, number(0x7FC00000)), value);
+  Value isNegative = e.compare(CmpI::ugt, bits, 0x7F);
+  return e.select(isNegative, e.neg(value), value);
 }
 
 /// A float of four bits, two of them exponent and one mantissa.
 static Value decodeE2M1(Scalar &e, Value nibble) {
   Type i32 = e.b.getI32Type();
   auto number = [&](int64_t value) { return e.integer(value, i32); };
-  Value bits = arith::ExtSIOp::create(e.b, i32, nibble);
-  Value magnitude = arith::AndIOp::create(e.b, bits, number(7));
+  Value bits = e.cast(nibble, i32);
+  Value magnitude = e.both(bits, 7);
   // 0 0.5 1 1.5 2 3 4 6, twice each in four bits: 0 1 2 3 4 6 8 12.
-  Value twice = arith::ShLIOp::create(e.b, magnitude, number(2));
+  Value twice = e.shiftLeft(magnitude, 2);
   Value table = e.integer(0xC8643210, i32);
-  Value number32 = arith::AndIOp::create(
-      e.b, arith::ShRUIOp::create(e.b, table, twice), number(15));
-  Value value = e.mul(arith::SIToFPOp::create(e.b, e.b.getF32Type(), number32),
-                      e.number(0.5));
-  Value isNegative =
-      arith::CmpIOp::create(e.b, arith::CmpIPredicate::slt, bits, number(0));
-  return e.select(isNegative, arith::NegFOp::create(e.b, value), value);
+  Value number32 = e.both(e.shiftRight(table, twice), 15);
+  Value value = e.mul(e.cast(number32, e.wide), 0.5);
+  Value isNegative = e.compare(CmpI::slt, bits, 0);
+  return e.select(isNegative, e.neg(value), value);
 }
 
 /// 2^(byte - 127), of a byte of f8E8M0FNU; 255 is no number.
@@ -275,37 +264,32 @@ static Value decodeE8M0(Scalar &e, Value byte) {
   Type i32 = e.b.getI32Type();
   auto number = [&](int64_t value) { return e.integer(value, i32); };
   Value bits = arith::ExtUIOp::create(e.b, i32, byte);
-  auto isByte = [&](int64_t value) {
-    return arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, bits,
-                                 number(value));
-  };
+  auto isByte = [&](int64_t value) { return e.compare(CmpI::eq, bits, value); };
   // The least is below the normal numbers of f32.
-  Value shifted = arith::ShLIOp::create(e.b, bits, number(23));
+  Value shifted = e.shiftLeft(bits, 23);
   shifted = e.select(isByte(0), number(1 << 22), shifted);
   return toFloat(e, e.select(isByte(255), number(0x7FC00000), shifted));
 }
 
 /// The element at `position` of its row, whose byte is `byte`.
 static Value decode(Scalar &e, Value byte, Type element, Value position) {
-  Type f32 = e.b.getF32Type();
+  Type f32 = e.wide;
   if (element.getIntOrFloatBitWidth() == 4) {
     Value four = e.integer(4, byte.getType());
     Value one = e.integer(1, position.getType());
-    Value isHigh =
-        arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq,
-                              arith::AndIOp::create(e.b, position, one), one);
-    Value low = arith::ShLIOp::create(e.b, byte, four);
+    Value isHigh = e.compare(CmpI::eq, e.both(position, one), one);
+    Value low = e.shiftLeft(byte, four);
     Value nibble =
         arith::ShRSIOp::create(e.b, e.select(isHigh, byte, low), four);
     if (isa<Float4E2M1FNType>(element))
       return decodeE2M1(e, nibble);
-    return arith::SIToFPOp::create(e.b, f32, nibble);
+    return e.cast(nibble, f32);
   }
   if (isa<Float8E4M3FNType>(element))
     return decodeFloat(e, byte, 3, 7, /*infinity=*/std::nullopt);
   if (isa<Float8E5M2Type>(element))
     return decodeFloat(e, byte, 2, 15, /*infinity=*/0x7C);
-  return arith::SIToFPOp::create(e.b, f32, byte);
+  return e.cast(byte, f32);
 }
 
 Value tp::nn::decodeByte(Scalar &e, Value byte, Type element) {
@@ -316,13 +300,7 @@ Value tp::nn::decodeByte(Scalar &e, Value byte, Type element) {
 // The tensor
 //===----------------------------------------------------------------------===//
 
-static Value toF32(Scalar &e, Value value) {
-  if (isa<IntegerType>(value.getType()))
-    return arith::SIToFPOp::create(e.b, e.b.getF32Type(), value);
-  return e.convert(value, e.b.getF32Type());
-}
-
-/// Where an element's scale is.
+/// The position of an element's scale.
 static SmallVector<Value> getGroupOf(Scalar &e, ArrayRef<int64_t> groups,
                                      ArrayRef<Value> index) {
   Type type = e.b.getIndexType();
@@ -333,8 +311,7 @@ static SmallVector<Value> getGroupOf(Scalar &e, ArrayRef<int64_t> groups,
     else if (group == 0)
       position.push_back(e.integer(0, type));
     else
-      position.push_back(
-          arith::DivUIOp::create(e.b, i, e.integer(group, type)));
+      position.push_back(e.quotient(i, group));
   }
   return position;
 }
@@ -344,8 +321,7 @@ static Value readElement(Scalar &e, const QuantizedTensor &tensor,
                          ArrayRef<Value> index) {
   SmallVector<Value> at(index);
   if (tensor.element.getIntOrFloatBitWidth() == 4)
-    at.back() = arith::DivUIOp::create(e.b, at.back(),
-                                       e.integer(2, e.b.getIndexType()));
+    at.back() = e.quotient(at.back(), 2);
   Value byte = tensor::ExtractOp::create(e.b, tensor.values, at);
   return decode(e, byte, tensor.element, index.back());
 }
@@ -356,22 +332,20 @@ static Value readPacked(Scalar &e, Value blocks, int64_t packed,
                         ArrayRef<Value> group) {
   Type type = e.b.getIndexType(), i16 = e.b.getI16Type();
   Value count = e.integer(packed, type);
-  Value block = arith::DivUIOp::create(e.b, group.back(), count);
-  Value inBlock = arith::RemUIOp::create(e.b, group.back(), count);
-  Value first = arith::MulIOp::create(e.b, block, e.integer(packed + 2, type));
+  Value block = e.quotient(group.back(), count);
+  Value inBlock = e.remainder(group.back(), count);
+  Value first = e.mul(block, packed + 2);
   auto read = [&](Value offset) -> Value {
     SmallVector<Value> at(group);
-    at.back() = arith::AddIOp::create(e.b, first, offset);
+    at.back() = e.add(first, offset);
     return tensor::ExtractOp::create(e.b, blocks, at);
   };
   Value low = arith::ExtUIOp::create(e.b, i16, read(e.integer(0, type)));
   Value high = arith::ExtUIOp::create(e.b, i16, read(e.integer(1, type)));
-  high = arith::ShLIOp::create(e.b, high, e.integer(8, i16));
-  Value factor = arith::BitcastOp::create(e.b, e.b.getF16Type(),
-                                          arith::OrIOp::create(e.b, low, high));
-  Value code = read(arith::AddIOp::create(e.b, inBlock, e.integer(2, type)));
-  return e.mul(e.convert(factor, e.b.getF32Type()),
-               arith::SIToFPOp::create(e.b, e.b.getF32Type(), code));
+  high = e.shiftLeft(high, 8);
+  Value factor = e.bits(e.either(low, high), e.b.getF16Type());
+  Value code = read(e.add(inBlock, 2));
+  return e.mul(e.convert(factor, e.wide), e.cast(code, e.wide));
 }
 
 /// Applies scale and minimum of blocks; where the scale is zero, the minimum is
@@ -383,10 +357,9 @@ static Value scalePacked(Scalar &e, const QuantizedTensor &tensor,
     return e.mul(value, scale);
   Value least = readPacked(e, tensor.zeros, tensor.packed, group);
   double middle = tensor.element.isInteger(4) ? 8 : 0;
-  Value isZero =
-      arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, scale, e.number(0));
+  Value isZero = e.compare(CmpF::OEQ, scale, 0);
   Value divisor = e.select(isZero, e.number(1), scale);
-  Value zero = e.sub(e.div(least, divisor), e.number(middle));
+  Value zero = e.sub(e.div(least, divisor), middle);
   return e.select(isZero, e.sub(e.number(0), least),
                   e.mul(e.sub(value, zero), scale));
 }
@@ -396,20 +369,19 @@ static Value scaleElement(Scalar &e, const QuantizedTensor &tensor,
                           ArrayRef<Value> index, Value value) {
   SmallVector<Value> group = getGroupOf(e, tensor.group, index);
   if (tensor.groups)
-    group.back() = arith::IndexCastOp::create(
-        e.b, e.b.getIndexType(),
-        tensor::ExtractOp::create(e.b, tensor.groups,
-                                  ValueRange{index.back()}));
+    group.back() = e.cast(
+        tensor::ExtractOp::create(e.b, tensor.groups, ValueRange{index.back()}),
+        e.b.getIndexType());
   if (tensor.packed)
     return scalePacked(e, tensor, group, value);
   auto read = [&](Value from) {
     return tensor::ExtractOp::create(e.b, from, group).getResult();
   };
   if (tensor.zeros)
-    value = e.sub(value, toF32(e, read(tensor.zeros)));
+    value = e.sub(value, e.cast(read(tensor.zeros), e.wide));
   Value scale = read(tensor.scales);
   return e.mul(value, scale.getType().isInteger(8) ? decodeE8M0(e, scale)
-                                                   : toF32(e, scale));
+                                                   : e.cast(scale, e.wide));
 }
 
 Value tp::nn::buildDequantized(Emitter &emitter,
@@ -421,11 +393,9 @@ Value tp::nn::buildDequantized(Emitter &emitter,
     operands.push_back({tensor.values, emitter.loops(rank)});
   auto type = RankedTensorType::get(tensor.shape, emitter.builder.getF32Type());
   return emitter.map(type, operands, [&](Scalar &e, ValueRange v) {
-    SmallVector<Value> index;
-    for (unsigned d = 0; d < rank; ++d)
-      index.push_back(e.index(d));
+    SmallVector<Value> index = e.indices(rank);
     Value value =
-        isStored ? readElement(e, tensor, index) : toF32(e, v.front());
+        isStored ? readElement(e, tensor, index) : e.cast(v.front(), e.wide);
     return scaleElement(e, tensor, index, value);
   });
 }
@@ -451,14 +421,12 @@ double tp::nn::getLargest(Type element) {
 /// The nearest number of a float type with so many bits of mantissa, whose
 /// normal numbers begin at 2^`least`; `value` is no larger than its largest.
 static Value roundToFloat(Scalar &e, Value value, int mantissa, int least) {
-  Type i32 = e.b.getI32Type(), f32 = e.b.getF32Type();
+  Type i32 = e.b.getI32Type(), f32 = e.wide;
   // The power of two below the magnitude, and the step between neighbours.
-  Value bits = arith::BitcastOp::create(e.b, i32, value);
-  Value power = arith::BitcastOp::create(
-      e.b, f32, arith::AndIOp::create(e.b, bits, e.integer(0x7F800000, i32)));
-  power =
-      arith::MaximumFOp::create(e.b, power, e.number(std::ldexp(1.0, least)));
-  Value step = e.mul(power, e.number(std::ldexp(1.0, -mantissa)));
+  Value bits = e.bits(value, i32);
+  Value power = e.bits(e.both(bits, 0x7F800000), f32);
+  power = e.max(power, std::ldexp(1.0, least));
+  Value step = e.mul(power, std::ldexp(1.0, -mantissa));
   return e.mul(math::RoundEvenOp::create(e.b, e.div(value, step)), step);
 }
 
@@ -466,11 +434,9 @@ static Value roundToFloat(Scalar &e, Value value, int mantissa, int least) {
 static Value roundTo(Scalar &e, Value value, Value scale, Type element) {
   Value zero = e.number(0), largest = e.number(getLargest(element));
   Value smallest = e.number(-getLargest(element));
-  Value isZero =
-      arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, scale, zero);
+  Value isZero = e.compare(CmpF::OEQ, scale, zero);
   value = e.div(value, e.select(isZero, e.number(1), scale));
-  value = arith::MinimumFOp::create(
-      e.b, arith::MaximumFOp::create(e.b, value, smallest), largest);
+  value = e.min(e.max(value, smallest), largest);
   if (element.isInteger(8))
     value = math::RoundEvenOp::create(e.b, value);
   else if (isa<Float8E5M2Type>(element))
@@ -484,32 +450,26 @@ static Value roundTo(Scalar &e, Value value, Value scale, Type element) {
 /// there are eight steps, and as many below the least power: so eight for each
 /// power, and the steps from zero, are the code.
 static Value encodeE4M3(Scalar &e, Value number) {
-  Type i32 = e.b.getI32Type(), f32 = e.b.getF32Type();
-  Value bits = arith::BitcastOp::create(e.b, i32, number);
-  Value power = arith::AndIOp::create(e.b, bits, e.integer(0x7F800000, i32));
-  power = arith::MaxSIOp::create(e.b, power, e.integer(121 << 23, i32));
-  Value step = e.mul(arith::BitcastOp::create(e.b, f32, power),
-                     e.number(std::ldexp(1.0, -3)));
-  Value isNumber =
-      arith::CmpFOp::create(e.b, arith::CmpFPredicate::ORD, number, number);
-  Value steps = e.select(isNumber, e.div(number, step), e.number(0));
-  steps = arith::FPToSIOp::create(e.b, i32, math::AbsFOp::create(e.b, steps));
-  Value powers = arith::ShRSIOp::create(
-      e.b, arith::SubIOp::create(e.b, power, e.integer(121 << 23, i32)),
-      e.integer(20, i32));
-  Value code = e.select(isNumber, arith::AddIOp::create(e.b, powers, steps),
-                        e.integer(0x7F, i32));
-  Value sign = arith::AndIOp::create(
-      e.b, arith::ShRSIOp::create(e.b, bits, e.integer(24, i32)),
-      e.integer(0x80, i32));
-  return arith::TruncIOp::create(e.b, e.b.getI8Type(),
-                                 arith::OrIOp::create(e.b, code, sign));
+  Type i32 = e.b.getI32Type(), f32 = e.wide;
+  Value bits = e.bits(number, i32);
+  Value power = e.both(bits, 0x7F800000);
+  power = e.max(power, 121 << 23);
+  Value step = e.mul(e.bits(power, f32), std::ldexp(1.0, -3));
+  Value isNumber = e.compare(CmpF::ORD, number, number);
+  Value steps = e.select(isNumber, e.div(number, step), 0);
+  steps = e.cast(e.abs(steps), i32);
+  Value powers =
+      arith::ShRSIOp::create(e.b, e.sub(power, 121 << 23), e.integer(20, i32));
+  Value code = e.select(isNumber, e.add(powers, steps), 0x7F);
+  Value sign =
+      e.both(arith::ShRSIOp::create(e.b, bits, e.integer(24, i32)), 0x80);
+  return e.cast(e.either(code, sign), e.b.getI8Type());
 }
 
 Value tp::nn::encodeByte(Scalar &e, Value value, Value scale, Type element) {
   Value number = roundTo(e, value, scale, element);
   if (element.isInteger(8))
-    return arith::FPToSIOp::create(e.b, element, number);
+    return e.cast(number, element);
   return encodeE4M3(e, number);
 }
 
@@ -522,9 +482,7 @@ mapRounded(Emitter &emitter, QuantizeOp op, RankedTensorType type,
   return emitter.map(
       type, {{op.getInput(), emitter.loops(rank)}},
       [&](Scalar &e, ValueRange v) {
-        SmallVector<Value> index;
-        for (unsigned d = 0; d < rank; ++d)
-          index.push_back(e.index(d));
+        SmallVector<Value> index = e.indices(rank);
         Value scale = tensor::ExtractOp::create(
             e.b, op.getScales(), getGroupOf(e, op.getGroup(), index));
         return makeResult(e, roundTo(e, v[0], scale, element), scale);
@@ -551,9 +509,7 @@ Value tp::nn::multiplyElements(OpBuilder &builder, LinearOp linear,
   if (linear.getBias())
     operands.push_back({linear.getBias(), {emitter.loops(rank).back()}});
   return emitter.map(result, operands, [&](Scalar &e, ValueRange v) {
-    SmallVector<Value> index;
-    for (unsigned d = 0; d < rank; ++d)
-      index.push_back(e.index(d));
+    SmallVector<Value> index = e.indices(rank);
     Value scale = tensor::ExtractOp::create(
         e.b, op.getScales(), getGroupOf(e, op.getGroup(), index));
     Value value = e.mul(v[0], scale);
@@ -573,7 +529,7 @@ Value tp::nn::buildQuantized(Emitter &emitter, QuantizeOp op) {
                     [&](Scalar &e, Value value, Value) -> Value {
                       Type element = type.getElementType();
                       if (element.isInteger())
-                        return arith::FPToSIOp::create(e.b, element, value);
-                      return arith::TruncFOp::create(e.b, element, value);
+                        return e.cast(value, element);
+                      return e.cast(value, element);
                     });
 }

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means and its derivative. The chosen
-// are found without sorting: an expert's rank is the number of those that come
+// The verifier, rule, decomposition and derivative of nn.router. The chosen are
+// found without sorting: an expert's rank is the number of those that come
 // before it, which compares all pairs, and that is little beside what an expert
 // computes. So are groups, and an expert outside the chosen ones compares as
 // -inf.
@@ -84,8 +84,8 @@ static Value computeScores(Emitter &emitter, RouterOp op) {
   Loops rows(ArrayRef(d).drop_back());
   if (op.getSigmoid())
     return emitter.map(type, {{logits, d}}, [](Scalar &e, ValueRange v) {
-      Value decay = e.exp(arith::NegFOp::create(e.b, v[0]));
-      return e.div(e.number(1), e.add(decay, e.number(1)));
+      Value decay = e.exp(e.neg(v[0]));
+      return e.div(e.number(1), e.add(decay, 1));
     });
   Value max = reduceRows(emitter, Combine::Max, {{logits, d}}, logits,
                          [](Scalar &, ValueRange v) { return v[0]; });
@@ -112,19 +112,15 @@ static Value computeRanks(Emitter &emitter, Value compared) {
       {{compared, expert}, {compared, other}},
       [&](Scalar &e, ValueRange v) -> Value {
         using arith::CmpFPredicate;
-        Value larger =
-            arith::CmpFOp::create(e.b, CmpFPredicate::OGT, v[1], v[0]);
-        Value equal =
-            arith::CmpFOp::create(e.b, CmpFPredicate::OEQ, v[1], v[0]);
-        Value lower = arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult,
-                                            e.index(rank), e.index(rank - 1));
-        Value before = arith::OrIOp::create(
-            e.b, larger, arith::AndIOp::create(e.b, equal, lower));
-        return e.select(before, e.number(1), e.number(0));
+        Value larger = e.compare(CmpFPredicate::OGT, v[1], v[0]);
+        Value equal = e.compare(CmpFPredicate::OEQ, v[1], v[0]);
+        Value lower = e.compare(CmpI::ult, e.index(rank), e.index(rank - 1));
+        Value before = e.either(larger, e.both(equal, lower));
+        return e.select(before, e.number(1), 0);
       });
 }
 
-/// What is compared, -inf outside the groups that are chosen from.
+/// The scores that are compared, -inf outside the groups that are chosen from.
 static Value limitToGroups(Emitter &emitter, RouterOp op, Value compared) {
   int64_t groups = op.getGroups();
   if (groups == 1)
@@ -136,22 +132,20 @@ static Value limitToGroups(Emitter &emitter, RouterOp op, Value compared) {
   Loops d = emitter.loops(last + 2);
   Loops group(ArrayRef(d).drop_back());
   auto isBelow = [](Scalar &e, Value rank, int64_t end) -> Value {
-    return arith::CmpFOp::create(e.b, arith::CmpFPredicate::OLT, rank,
-                                 e.number(double(end)));
+    return e.compare(CmpF::OLT, rank, double(end));
   };
   Value sums = reduceRows(emitter, Combine::Sum, {{grouped, d}, {within, d}},
                           grouped, [&](Scalar &e, ValueRange v) {
                             return e.select(isBelow(e, v[1], op.getGroupBest()),
-                                            v[0], e.number(0));
+                                            v[0], 0);
                           });
   Value ranks = computeRanks(emitter, sums);
   double infinity = std::numeric_limits<double>::infinity();
-  Value kept =
-      emitter.map(typeOf(grouped), {{grouped, d}, {ranks, group}},
-                  [&](Scalar &e, ValueRange v) {
-                    return e.select(isBelow(e, v[1], op.getTopGroups()), v[0],
-                                    e.number(-infinity));
-                  });
+  Value kept = emitter.map(
+      typeOf(grouped), {{grouped, d}, {ranks, group}},
+      [&](Scalar &e, ValueRange v) {
+        return e.select(isBelow(e, v[1], op.getTopGroups()), v[0], -infinity);
+      });
   return emitter.join(kept, last, 2);
 }
 
@@ -166,39 +160,39 @@ FailureOr<SmallVector<Value>> RouterOp::decompose(OpBuilder &builder) {
                     [](Scalar &e, ValueRange v) { return e.add(v[0], v[1]); });
   Value ranks = computeRanks(emitter, limitToGroups(emitter, *this, compared));
   auto keep = [&](Scalar &e, Value score, Value rank) -> Value {
-    Value kept = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OLT, rank,
-                                       e.number(getTopK()));
-    return e.select(kept, score, e.number(0));
+    Value kept = e.compare(CmpF::OLT, rank, getTopK());
+    return e.select(kept, score, 0);
   };
   double scale = getScale().convertToDouble();
   if (!getNormalized())
     return SmallVector<Value>{
         emitter.map(typeOf(getResult()), {{scores, d}, {ranks, d}},
                     [&](Scalar &e, ValueRange v) {
-                      return e.mul(keep(e, v[0], v[1]), e.number(scale));
+                      return e.mul(keep(e, v[0], v[1]), scale);
                     })};
   Value sum =
       reduceRows(emitter, Combine::Sum, {{scores, d}, {ranks, d}}, scores,
                  [&](Scalar &e, ValueRange v) { return keep(e, v[0], v[1]); });
-  return SmallVector<Value>{emitter.map(
-      typeOf(getResult()), {{scores, d}, {ranks, d}, {sum, rows}},
-      [&](Scalar &e, ValueRange v) {
-        Value total = v[2];
-        if (getSigmoid())
-          total = e.add(total, e.number(getEpsilon().convertToDouble()));
-        Value part = e.div(keep(e, v[0], v[1]), total);
-        return e.mul(part, e.number(scale));
-      })};
+  return SmallVector<Value>{
+      emitter.map(typeOf(getResult()), {{scores, d}, {ranks, d}, {sum, rows}},
+                  [&](Scalar &e, ValueRange v) {
+                    Value total = v[2];
+                    if (getSigmoid())
+                      total = e.add(total, getEpsilon().convertToDouble());
+                    Value part = e.div(keep(e, v[0], v[1]), total);
+                    return e.mul(part, scale);
+                  })};
 }
 
 //===----------------------------------------------------------------------===//
 // Derivative
 //===----------------------------------------------------------------------===//
 
-/// With weights w, cotangents g and their sum of products m: g w and from that
-/// what an expert takes from others, of a softmax over all m p with the scores
-/// p, over the chosen m w / scale. A sigmoid is of one expert, normalized or
-/// not: times 1 - s. Weights of experts that are not chosen are zero.
+/// The derivative, for weights w, cotangents g and their sum of products m, is
+/// g w and from that what an expert takes from others, of a softmax over all m
+/// p with the scores p, over the chosen m w / scale. A sigmoid is of one
+/// expert, normalized or not: times 1 - s. Weights of experts that are not
+/// chosen are zero.
 FailureOr<SmallVector<Value>> RouterOp::buildVjp(OpBuilder &builder,
                                                  ValueRange cotangents) {
   RankedTensorType type = typeOf(getLogits());
@@ -222,7 +216,7 @@ FailureOr<SmallVector<Value>> RouterOp::buildVjp(OpBuilder &builder,
           return e.sub(e.mul(v[0], v[1]), e.mul(v[3], v[2]));
         Value by = v[1];
         if (couples && scale != 0)
-          by = e.sub(by, e.mul(v[2], e.number(1 / scale)));
+          by = e.sub(by, e.mul(v[2], 1 / scale));
         Value gradient = e.mul(v[0], by);
         return sigmoid ? e.mul(gradient, e.sub(e.number(1), v.back()))
                        : gradient;

@@ -23,25 +23,24 @@ using Gradients = FailureOr<SmallVector<Value>>;
 
 /// The erf form: Φ(x) + x φ(x).
 static Value getErfSlope(Scalar &e, Value x) {
-  Value erf = math::ErfOp::create(e.b, e.mul(x, e.number(1 / std::sqrt(2.0))));
-  Value area = e.mul(e.add(erf, e.number(1)), e.number(0.5));
-  Value bell = e.exp(e.mul(e.mul(x, x), e.number(-0.5)));
+  Value erf = math::ErfOp::create(e.b, e.mul(x, 1 / std::sqrt(2.0)));
+  Value area = e.mul(e.add(erf, 1), 0.5);
+  Value bell = e.exp(e.mul(e.mul(x, x), -0.5));
   double scale = 1 / std::sqrt(2 * llvm::numbers::pi);
-  return e.add(area, e.mul(e.mul(x, bell), e.number(scale)));
+  return e.add(area, e.mul(e.mul(x, bell), scale));
 }
 
-/// With u = √(2/π) (x + c x³): (1 + tanh u) / 2 + x (1 - tanh² u) u' / 2.
+/// The slope, for u = √(2/π) (x + c x³), is (1 + tanh u) / 2 + x (1 - tanh² u)
+/// u' / 2.
 static Value getTanhSlope(Scalar &e, Value x) {
   double root = std::sqrt(2 / llvm::numbers::pi), c = 0.044715;
   Value square = e.mul(x, x);
-  Value u = e.mul(e.mul(x, e.add(e.mul(square, e.number(c)), e.number(1))),
-                  e.number(root));
+  Value u = e.mul(e.mul(x, e.add(e.mul(square, c), 1)), root);
   Value tanh = math::TanhOp::create(e.b, u);
-  Value inner =
-      e.mul(e.add(e.mul(square, e.number(3 * c)), e.number(1)), e.number(root));
+  Value inner = e.mul(e.add(e.mul(square, 3 * c), 1), root);
   Value bend = e.sub(e.number(1), e.mul(tanh, tanh));
-  Value sum = e.add(e.add(tanh, e.number(1)), e.mul(e.mul(x, bend), inner));
-  return e.mul(sum, e.number(0.5));
+  Value sum = e.add(e.add(tanh, 1), e.mul(e.mul(x, bend), inner));
+  return e.mul(sum, 0.5);
 }
 
 Value tp::nn::geluSlope(Scalar &e, Value x, GeluKind kind) {
@@ -51,7 +50,7 @@ Value tp::nn::geluSlope(Scalar &e, Value x, GeluKind kind) {
 /// σ (1 + x (1 - σ)).
 Value tp::nn::siluSlope(Scalar &e, Value x) {
   Value one = e.number(1);
-  Value decay = e.exp(arith::NegFOp::create(e.b, x));
+  Value decay = e.exp(e.neg(x));
   Value sigmoid = e.div(one, e.add(decay, one));
   Value rest = e.mul(x, e.sub(one, sigmoid));
   return e.mul(sigmoid, e.add(rest, one));

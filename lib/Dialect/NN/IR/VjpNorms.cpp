@@ -48,13 +48,12 @@ Gradients RMSNormOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
                                 {getWeight(), {d.back()}},
                                 {rstd, rows}};
   // mean(dy w x̂), with x̂ = x rstd.
-  Value mean =
-      reduceRows(emitter, Combine::Sum, operands, getInput(),
-                 [&](Scalar &e, ValueRange v) -> Value {
-                   Value g = e.mul(v[1], v[2]);
-                   Value normalised = e.mul(v[0], v[3]);
-                   return e.mul(e.mul(g, normalised), e.number(1.0 / h));
-                 });
+  Value mean = reduceRows(emitter, Combine::Sum, operands, getInput(),
+                          [&](Scalar &e, ValueRange v) -> Value {
+                            Value g = e.mul(v[1], v[2]);
+                            Value normalised = e.mul(v[0], v[3]);
+                            return e.mul(e.mul(g, normalised), 1.0 / h);
+                          });
   operands.push_back({mean, rows});
   Value input = emitter.map(type, operands, [](Scalar &e, ValueRange v) {
     Value g = e.mul(v[1], v[2]), normalised = e.mul(v[0], v[3]);
@@ -88,16 +87,14 @@ Gradients LayerNormOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
     return e.mul(e.sub(v[0], v[3]), v[4]);
   };
   // mean(g) and mean(g x̂), with g = dy w and x̂ = (x - mean) rstd.
-  Value first = reduceRows(emitter, Combine::Sum, operands, getInput(),
-                           [&](Scalar &e, ValueRange v) {
-                             return e.mul(gradient(e, v), e.number(1.0 / h));
-                           });
-  Value second =
-      reduceRows(emitter, Combine::Sum, operands, getInput(),
-                 [&](Scalar &e, ValueRange v) {
-                   return e.mul(e.mul(gradient(e, v), normalised(e, v)),
-                                e.number(1.0 / h));
-                 });
+  Value first = reduceRows(
+      emitter, Combine::Sum, operands, getInput(),
+      [&](Scalar &e, ValueRange v) { return e.mul(gradient(e, v), 1.0 / h); });
+  Value second = reduceRows(
+      emitter, Combine::Sum, operands, getInput(),
+      [&](Scalar &e, ValueRange v) {
+        return e.mul(e.mul(gradient(e, v), normalised(e, v)), 1.0 / h);
+      });
   operands.push_back({first, rows});
   operands.push_back({second, rows});
   SmallVector<Value> gradients{
@@ -136,13 +133,9 @@ Gradients CrossEntropyOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
         Value softmax = e.exp(e.sub(v[0], v[1])), sum = zero;
         if (hasLoss) {
           Type labelType = v[2].getType();
-          Value position =
-              arith::IndexCastOp::create(e.b, labelType, e.index(rank - 1));
-          Value hit = arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq,
-                                            position, v[2]);
-          Value valid =
-              arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult, v[2],
-                                    e.integer(vocabulary, labelType));
+          Value position = e.cast(e.index(rank - 1), labelType);
+          Value hit = e.compare(CmpI::eq, position, v[2]);
+          Value valid = e.compare(CmpI::ult, v[2], vocabulary);
           Value slope = e.sub(softmax, e.select(hit, e.number(1), zero));
           sum = e.select(valid, e.mul(v[3], slope), zero);
         }
