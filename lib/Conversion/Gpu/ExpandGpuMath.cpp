@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tp/Conversion/Math/FloatArithmetic.h"
 #include <climits>
 #include <cmath>
 
@@ -37,40 +38,28 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
 
   static Value expandScalar(OpBuilder &builder, Location loc, Value x) {
     Type f32 = builder.getF32Type();
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(builder, loc,
-                                       builder.getF32FloatAttr(value));
-    };
-    auto fma = [&](Value a, Value b, Value c) -> Value {
-      return LLVM::FMAOp::create(builder, loc, a, b, c);
-    };
+    Arithmetic a{builder, loc, f32};
     // Within these bounds 2^n is an ordinary number; what is beyond them is in
     // the other operand, infinities and NaN too.
-    Value log2e = constant(0x1.715476p+0);
-    Value n = arith::MulFOp::create(builder, loc, x, log2e);
-    n = arith::MinNumFOp::create(builder, loc, n, constant(127));
-    n = arith::MaxNumFOp::create(builder, loc, n, constant(-126));
+    Value log2e = a.number(0x1.715476p+0);
+    Value n = a.mul(x, log2e);
+    n = a.make<arith::MinNumFOp>(n, a.number(127));
+    n = a.make<arith::MaxNumFOp>(n, a.number(-126));
     // Adding this number leaves a whole number, in the lowest bits.
-    Value magic = constant(0x1.8p+23);
-    Value shifted = arith::AddFOp::create(builder, loc, n, magic);
-    n = arith::SubFOp::create(builder, loc, shifted, magic);
-    Value r = fma(n, constant(-0x1.62e400p-1), x);
-    r = fma(n, constant(-0x1.7f7d1cp-20), r);
-    r = arith::MulFOp::create(builder, loc, r, log2e);
+    Value magic = a.number(0x1.8p+23);
+    Value shifted = a.add(n, magic);
+    n = a.sub(shifted, magic);
+    Value r = a.fma(n, a.number(-0x1.62e400p-1), x);
+    r = a.mul(a.fma(n, a.number(-0x1.7f7d1cp-20), r), log2e);
     Value fraction = LLVM::CallIntrinsicOp::create(
                          builder, loc, f32,
                          builder.getStringAttr("llvm.nvvm.ex2.approx.ftz"), r)
                          .getResult(0);
     // 2^n: n as the exponent of a float.
-    auto integer = [&](int64_t value) -> Value {
-      return arith::ConstantIntOp::create(builder, loc, value, 32);
-    };
-    Value bits =
-        arith::BitcastOp::create(builder, loc, builder.getI32Type(), shifted);
-    bits = arith::ShLIOp::create(builder, loc, bits, integer(23));
-    bits = arith::AddIOp::create(builder, loc, bits, integer(0x3f800000));
-    Value scale = arith::BitcastOp::create(builder, loc, f32, bits);
-    return arith::MulFOp::create(builder, loc, scale, fraction);
+    Value bits = a.cast<arith::BitcastOp>(builder.getI32Type(), shifted);
+    bits = a.make<arith::ShLIOp>(bits, a.integer(23));
+    bits = a.make<arith::AddIOp>(bits, a.integer(0x3f800000));
+    return a.mul(a.cast<arith::BitcastOp>(f32, bits), fraction);
   }
 
   LogicalResult matchAndRewrite(math::ExpOp op,
@@ -114,33 +103,21 @@ struct DivideByConstant : OpRewritePattern<arith::DivFOp> {
       return failure();
     Location loc = op.getLoc();
     Value x = op.getLhs();
-    auto constant = [&](float value) -> Value {
-      TypedAttr attr = rewriter.getF32FloatAttr(value);
-      if (auto vector = dyn_cast<VectorType>(type))
-        attr = DenseElementsAttr::get(vector, Attribute(attr));
-      return arith::ConstantOp::create(rewriter, loc, attr);
-    };
-    auto fma = [&](Value a, Value b, Value c) -> Value {
-      return LLVM::FMAOp::create(rewriter, loc, a, b, c);
-    };
-    Value reciprocal = constant(1.0f / c);
-    Value quotient = arith::MulFOp::create(rewriter, loc, x, reciprocal);
+    Arithmetic a{rewriter, loc, type};
+    Value reciprocal = a.number(1.0f / c), quotient = a.mul(x, reciprocal);
     if (divisor.getExactLog2Abs() != INT_MIN) {
       rewriter.replaceOp(op, quotient);
       return success();
     }
-    Value rest = fma(quotient, constant(-c), x);
-    Value corrected = fma(rest, reciprocal, quotient);
+    Value rest = a.fma(quotient, a.number(-c), x);
+    Value corrected = a.fma(rest, reciprocal, quotient);
     Value magnitude = math::AbsFOp::create(rewriter, loc, x);
     Value isLarge =
-        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT,
-                              magnitude, constant(0x1p-60f));
+        a.compare(arith::CmpFPredicate::OGT, magnitude, a.number(0x1p-60f));
     Value isSmall =
-        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT,
-                              magnitude, constant(0x1p100f));
-    Value isOrdinary = arith::AndIOp::create(rewriter, loc, isLarge, isSmall);
-    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isOrdinary, corrected,
-                                                 quotient);
+        a.compare(arith::CmpFPredicate::OLT, magnitude, a.number(0x1p100f));
+    Value isOrdinary = a.make<arith::AndIOp>(isLarge, isSmall);
+    rewriter.replaceOp(op, a.select(isOrdinary, corrected, quotient));
     return success();
   }
 };
@@ -212,42 +189,19 @@ static constexpr StringLiteral fastRootName = "llvm.nvvm.sqrt.approx.f";
 /// a quotient and a root correctly are one in PTX alone: ptxas calls a
 /// subroutine for what is rare, and spills around it. Here what is rare takes
 /// the fast instruction.
-struct LaneMath {
-  OpBuilder &builder;
-  Location loc;
-  Type type;
-
-  Value constant(float value) {
-    TypedAttr attr = builder.getF32FloatAttr(value);
-    if (auto vector = dyn_cast<VectorType>(type))
-      attr = DenseElementsAttr::get(vector, Attribute(attr));
-    return arith::ConstantOp::create(builder, loc, attr);
-  }
-  Value fma(Value a, Value b, Value c) {
-    return LLVM::FMAOp::create(builder, loc, a, b, c);
-  }
+struct LaneMath : Arithmetic {
   Value negate(Value a) { return arith::NegFOp::create(builder, loc, a); }
-  Value mul(Value a, Value b) {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
   Value call(StringRef intrinsic, ValueRange operands) {
     return callOnLanes(builder, loc, intrinsic, operands);
-  }
-  Value both(Value a, Value b) {
-    return arith::AndIOp::create(builder, loc, a, b);
-  }
-  Value select(Value condition, Value a, Value b) {
-    return arith::SelectOp::create(builder, loc, condition, a, b);
   }
 
   /// Neither it nor what is made of it on the way over- or underflows.
   Value isOrdinary(Value magnitude) {
-    auto compare = [&](arith::CmpFPredicate predicate, float bound) -> Value {
-      return arith::CmpFOp::create(builder, loc, predicate, magnitude,
-                                   constant(bound));
-    };
-    return both(compare(arith::CmpFPredicate::OGT, 0x1p-60f),
-                compare(arith::CmpFPredicate::OLT, 0x1p60f));
+    Value isLarge =
+        compare(arith::CmpFPredicate::OGT, magnitude, number(0x1p-60f));
+    Value isSmall =
+        compare(arith::CmpFPredicate::OLT, magnitude, number(0x1p60f));
+    return make<arith::AndIOp>(isLarge, isSmall);
   }
 
   /// x / y by the reciprocal of y, one step of Newton's, and one correction of
@@ -255,13 +209,14 @@ struct LaneMath {
   Value divide(Value x, Value y) {
     Value approximate = call("llvm.nvvm.rcp.approx.ftz.f", y);
     Value minusY = negate(y);
-    Value error = fma(minusY, approximate, constant(1));
+    Value error = fma(minusY, approximate, number(1));
     Value reciprocal = fma(error, approximate, approximate);
     Value quotient = mul(x, reciprocal);
     Value rest = fma(minusY, quotient, x);
     Value corrected = fma(rest, reciprocal, quotient);
-    Value areOrdinary = both(isOrdinary(math::AbsFOp::create(builder, loc, x)),
-                             isOrdinary(math::AbsFOp::create(builder, loc, y)));
+    Value areOrdinary =
+        make<arith::AndIOp>(isOrdinary(math::AbsFOp::create(builder, loc, x)),
+                            isOrdinary(math::AbsFOp::create(builder, loc, y)));
     return select(areOrdinary, corrected, call(fastDivideName, {x, y}));
   }
 
@@ -272,7 +227,7 @@ struct LaneMath {
     Value inverse = call(rsqrtName, x);
     Value approximate = mul(x, inverse);
     Value rest = fma(negate(approximate), approximate, x);
-    Value corrected = fma(rest, mul(inverse, constant(0.5)), approximate);
+    Value corrected = fma(rest, mul(inverse, number(0.5)), approximate);
     return select(isOrdinary(x), corrected, call(fastRootName, x));
   }
 };
@@ -304,7 +259,7 @@ struct ExpandGpuMathPass : tp::impl::ExpandGpuMathBase<ExpandGpuMathPass> {
       OpBuilder builder(op);
       Location loc = op->getLoc();
       Type type = op->getResult(0).getType();
-      LaneMath lanes{builder, loc, type};
+      LaneMath lanes{{builder, loc, type}};
       auto divide = dyn_cast<arith::DivFOp>(op);
       Value result;
       if (!isF32Lanes(type)) {

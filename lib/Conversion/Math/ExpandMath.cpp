@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FloatArithmetic.h"
+#include "tp/Conversion/Math/FloatArithmetic.h"
 #include "tp/Conversion/Math/Passes.h"
 #include "tp/Support/MathInstructions.h"
 

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_CONVERSION_FLOATARITHMETIC_H
-#define TP_LIB_CONVERSION_FLOATARITHMETIC_H
+#ifndef TP_CONVERSION_MATH_FLOATARITHMETIC_H
+#define TP_CONVERSION_MATH_FLOATARITHMETIC_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -93,4 +93,4 @@ void populateSinePatterns(mlir::RewritePatternSet &patterns,
 
 } // namespace tp
 
-#endif // TP_LIB_CONVERSION_FLOATARITHMETIC_H
+#endif // TP_CONVERSION_MATH_FLOATARITHMETIC_H
