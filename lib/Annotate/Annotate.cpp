@@ -7,19 +7,18 @@
 // results, values and carried values. For each tensor the first rule that
 // matches counts; what is annotated already stays. A built-in plan that finds
 // nothing to split, a rule of a user's plan that matches nothing, or an axis of
-// the mesh that cuts nothing, is an error: a program must not end up replicated
-// unasked.
+// the mesh that cuts nothing, is an error: a program must never be replicated
+// silently.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Annotator.h"
 #include "Axes.h"
 #include "DeclareMesh.h"
 #include "Groups.h"
 #include "Heads.h"
 #include "Kept.h"
-#include "Plan.h"
 #include "Weights.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Dialect/TP/IR/ModelAttributes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
@@ -27,7 +26,6 @@
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <set>
 
 namespace tp {
 #define GEN_PASS_DEF_ANNOTATE
@@ -53,125 +51,40 @@ static ShardingAttr addWholeDim(ShardingAttr sharding) {
   return replaceDims(sharding, dims);
 }
 
-namespace {
+Location RuleTarget::getLoc() const {
+  return weight  ? weight->getLoc()
+         : value ? value.getLoc()
+                 : const_cast<RuleTarget *>(this)->function.getLoc();
+}
 
-/// A tensor that rules may match.
-struct Target {
-  PlanRule::Kind kind = PlanRule::Kind::Value;
-  /// Names to match against: of a parameter, all that it may have.
-  SmallVector<std::string, 2> names;
-  /// Of a value: its location.
-  std::string at;
-  RankedTensorType type;
-  /// A parameter, or a state that begins with one; or the value; or neither, of
-  /// a function's result.
-  Operation *weight = nullptr;
-  Value value;
-  func::FuncOp function;
-  unsigned index = 0;
-
-  Location getLoc() const {
-    return weight  ? weight->getLoc()
-           : value ? value.getLoc()
-                   : const_cast<Target *>(this)->function.getLoc();
+ShardingAttr RuleTarget::getSharding() const {
+  if (kind == PlanRule::Kind::Kept) {
+    ShardingAttr stack = tp::getSharding(value);
+    return stack ? replaceDims(stack, stack.getDims().drop_front()) : stack;
   }
-  ShardingAttr getSharding() const {
-    if (kind == PlanRule::Kind::Kept) {
-      ShardingAttr stack = tp::getSharding(value);
-      return stack ? replaceDims(stack, stack.getDims().drop_front()) : stack;
-    }
-    return weight  ? getWeightSharding(weight)
-           : value ? tp::getSharding(value)
-                   : getResultSharding(function, index);
-  }
-  void setSharding(ShardingAttr sharding) const {
-    if (kind == PlanRule::Kind::Kept)
-      tp::setSharding(value, addWholeDim(sharding));
-    else if (weight)
-      setWeightSharding(weight, sharding);
-    else if (value)
-      tp::setSharding(value, sharding);
-    else
-      const_cast<Target *>(this)->function.setResultAttr(
-          index, TPDialect::getShardingAttrName(), sharding);
-  }
-};
+  return weight  ? getWeightSharding(weight)
+         : value ? tp::getSharding(value)
+                 : getResultSharding(function, index);
+}
 
-class Annotator {
-public:
-  Annotator(MeshOp meshOp, const Plan &plan, bool allowsPadding)
-      : meshOp(meshOp), mesh(meshOp.getMesh().toMesh()), plan(plan),
-        allowsPadding(allowsPadding), matches(plan.rules.size(), 0) {}
-
-  LogicalResult run(ModuleOp module);
-  unsigned getNumAnnotated() const { return numAnnotated; }
-
-private:
-  void collect(ModuleOp module);
-  void collectWeight(Operation *weight, RankedTensorType type);
-  void collectResults(Operation *op);
-  bool isMatch(const PlanRule &rule, const Target &target) const;
-  LogicalResult apply(const PlanRule &rule, const Target &target);
-  /// Whether a built-in plan names every axis of the mesh: then one that it
-  /// names besides is of one rank.
-  bool knowsAllAxes() const;
-  SmallVector<StringRef> getPlanAxes() const;
-  LogicalResult refuseAxis(const PlanRule &rule, const Target &target,
-                           StringRef name);
-  void reportPadding(StringRef what, int64_t size, int64_t shards);
-  LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
-                        const Target &target, unsigned index, DimSharding &out);
-  LogicalResult checkGeneration(ModuleOp module);
-  /// Keep what rules with "kept" match and the derivative computes again.
-  void keepMatched(ModuleOp module);
-  LogicalResult checkMatched();
-  void warnOfPatterns(const PlanRule &rule);
-  /// Returns the earlier rule that takes all that `pattern` of a rule matches
-  /// (any of its patterns if empty); null if the rule itself counts somewhere.
-  const PlanRule *findEarlier(const PlanRule &rule, StringRef pattern) const;
-  /// That a built-in plan has cut nothing.
-  LogicalResult refuseUncut(ModuleOp module) const;
-  SmallVector<std::string> getNearest(const PlanRule &rule,
-                                      StringRef pattern) const;
-  void reportUnnamed(ModuleOp module);
-  /// No more shards than elements, now that the head counts have had their say.
-  LogicalResult checkSizes();
-  /// ", or plan 'megatron', which cuts dimension 1", if a built-in plan beside
-  /// this one cuts a tensor into no more shards than it has elements.
-  std::string nameOtherPlan(const Target &target) const;
-  /// At the rule in the plan's file, with a note at what it is applied to, if
-  /// anything; of a built-in plan there.
-  InFlightDiagnostic error(const PlanRule &rule, const Target *target);
-
-  MeshOp meshOp;
-  Mesh mesh;
-  const Plan &plan;
-  bool allowsPadding;
-  /// Sequences and batches whose padding was stated, and the ranks that share
-  /// them.
-  std::set<std::tuple<std::string, int64_t, int64_t>> reported;
-  /// Weights that are cut between heads.
-  llvm::SmallPtrSet<Operation *, 16> fitted;
-  SmallVector<Target, 0> targets;
-  SmallVector<unsigned> matches;
-  unsigned numAnnotated = 0;
-  SmallVector<std::pair<const PlanRule *, const Target *>> applied;
-  /// Names of what the derivative computes again.
-  SmallVector<std::string> notKept;
-  /// Parameters that no rule matched and nobody annotated.
-  SmallVector<StringRef> unnamed;
-  /// Whether a parameter or value is split.
-  bool anySplit = false;
-};
-
-} // namespace
+void RuleTarget::setSharding(ShardingAttr sharding) const {
+  if (kind == PlanRule::Kind::Kept)
+    tp::setSharding(value, addWholeDim(sharding));
+  else if (weight)
+    setWeightSharding(weight, sharding);
+  else if (value)
+    tp::setSharding(value, sharding);
+  else
+    const_cast<RuleTarget *>(this)->function.setResultAttr(
+        index, TPDialect::getShardingAttrName(), sharding);
+}
 
 //===----------------------------------------------------------------------===//
-// What can be matched
+// Tensors that rules can match
 //===----------------------------------------------------------------------===//
 
 void Annotator::collectWeight(Operation *weight, RankedTensorType type) {
-  Target target;
+  RuleTarget target;
   target.kind = PlanRule::Kind::Parameter;
   for (const NameRange &names : getAllNames(weight))
     target.names.push_back(names.pattern.str());
@@ -195,8 +108,8 @@ void Annotator::collectWeight(Operation *weight, RankedTensorType type) {
 
 /// `value` of a layer as what rules with "kept" match; the sharding will be its
 /// stack's.
-static Target getKeptTarget(OpResult value) {
-  Target target;
+static RuleTarget getKeptTarget(OpResult value) {
+  RuleTarget target;
   target.kind = PlanRule::Kind::Kept;
   target.names.push_back(toString(value.getLoc()));
   target.value = value;
@@ -210,7 +123,7 @@ void Annotator::keepMatched(ModuleOp module) {
       }))
     return;
   keepValues(module, [&](OpResult value) {
-    Target target = getKeptTarget(value);
+    RuleTarget target = getKeptTarget(value);
     bool isMatched = llvm::any_of(plan.rules, [&](const PlanRule &rule) {
       return isMatch(rule, target);
     });
@@ -234,7 +147,7 @@ void Annotator::collectResults(Operation *op) {
       targets.back().value = result;
       continue;
     }
-    Target target;
+    RuleTarget target;
     target.kind = PlanRule::Kind::Value;
     target.at = toString(op->getLoc());
     target.names.push_back(op->getName().getStringRef().str());
@@ -267,7 +180,7 @@ void Annotator::collect(ModuleOp module) {
       auto shaped = dyn_cast<RankedTensorType>(type);
       if (!shaped)
         return;
-      Target target;
+      RuleTarget target;
       target.kind = kind;
       auto given = attrs ? attrs.getAs<StringAttr>(TPDialect::getNameAttrName())
                          : StringAttr();
@@ -301,38 +214,9 @@ void Annotator::collect(ModuleOp module) {
   }
 }
 
-bool Annotator::isMatch(const PlanRule &rule, const Target &target) const {
-  if (rule.kind != target.kind ||
-      (rule.rank && *rule.rank != target.type.getRank()) ||
-      (!rule.at.empty() && !matchesGlob(rule.at, target.at)) ||
-      (plan.isBuiltin && rule.dim && *rule.dim >= target.type.getRank()) ||
-      (!rule.whenAxis.empty() && !mesh.findAxis(rule.whenAxis)))
-    return false;
-  return llvm::any_of(rule.patterns, [&](const std::string &pattern) {
-    return llvm::any_of(target.names, [&](const std::string &name) {
-      return matchesGlob(pattern, name);
-    });
-  });
-}
-
 //===----------------------------------------------------------------------===//
 // Applying a rule
 //===----------------------------------------------------------------------===//
-
-InFlightDiagnostic Annotator::error(const PlanRule &rule,
-                                    const Target *target) {
-  Location loc = target ? target->getLoc() : meshOp->getParentOp()->getLoc();
-  if (!plan.isBuiltin)
-    loc = FileLineColLoc::get(meshOp.getContext(), plan.name, rule.place.line,
-                              rule.place.column);
-  InFlightDiagnostic diag = emitError(loc);
-  if (target && !plan.isBuiltin)
-    diag.attachNote(target->getLoc()) << "the rule is applied here";
-  diag << "plan '" << plan.name << "': ";
-  if (!plan.isBuiltin)
-    diag << rule.path << ": ";
-  return diag;
-}
 
 bool Annotator::knowsAllAxes() const {
   return plan.isBuiltin &&
@@ -361,8 +245,8 @@ SmallVector<StringRef> Annotator::getPlanAxes() const {
 
 /// A rule names an axis that the mesh does not have. A plan of ours is known by
 /// all of its axes; of a file, the rule is what is to be mended.
-LogicalResult Annotator::refuseAxis(const PlanRule &rule, const Target &target,
-                                    StringRef name) {
+LogicalResult Annotator::refuseAxis(const PlanRule &rule,
+                                    const RuleTarget &target, StringRef name) {
   auto quoted = [](StringRef axis) { return ("\"" + axis + "\"").str(); };
   std::string known = llvm::join(llvm::map_range(mesh.getAxes(),
                                                  [&](const Mesh::Axis &axis) {
@@ -389,7 +273,7 @@ void Annotator::reportPadding(StringRef what, int64_t size, int64_t shards) {
 }
 
 LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
-                                 const Target &target, unsigned index,
+                                 const RuleTarget &target, unsigned index,
                                  DimSharding &out) {
   out.open = dim.open;
   for (const PlanAxis &axis : dim.axes) {
@@ -435,7 +319,7 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
   return diag;
 }
 
-LogicalResult Annotator::apply(const PlanRule &rule, const Target &target) {
+LogicalResult Annotator::apply(const PlanRule &rule, const RuleTarget &target) {
   unsigned rank = target.type.getRank();
   TensorSharding sharding = TensorSharding::replicated(rank);
   if (rule.dim) {
@@ -499,127 +383,8 @@ LogicalResult Annotator::checkGeneration(ModuleOp module) {
   return success();
 }
 
-/// The names of what the rule could match that come closest to a pattern: three
-/// at most.
-SmallVector<std::string> Annotator::getNearest(const PlanRule &rule,
-                                               StringRef pattern) const {
-  std::string bare = pattern.str();
-  llvm::erase(bare, '*');
-  SmallVector<std::pair<unsigned, std::string>> near;
-  auto add = [&](const std::string &name) {
-    std::pair<unsigned, std::string> entry{StringRef(name).edit_distance(bare),
-                                           name};
-    if (!name.empty() && !llvm::is_contained(near, entry))
-      near.push_back(entry);
-  };
-  for (const Target &target : targets)
-    if (target.kind == rule.kind)
-      llvm::for_each(target.names, add);
-  if (rule.kind == PlanRule::Kind::Kept)
-    llvm::for_each(notKept, add);
-  llvm::sort(near);
-  near.truncate(std::min<size_t>(near.size(), 3));
-  return llvm::map_to_vector(near, [](auto &entry) { return entry.second; });
-}
-
-LogicalResult Annotator::checkMatched() {
-  for (auto [rule, count] : llvm::zip_equal(plan.rules, matches)) {
-    if (rule.optional ||
-        (!rule.whenAxis.empty() && !mesh.findAxis(rule.whenAxis)))
-      continue;
-    if (count > 0) {
-      warnOfPatterns(rule);
-      continue;
-    }
-    InFlightDiagnostic diag = error(rule, nullptr);
-    if (const PlanRule *earlier = findEarlier(rule, ""))
-      return diag << "never counts: " << earlier->path
-                  << " comes first and matches all that it matches";
-    if (!rule.at.empty()) {
-      PlanRule anywhere = rule;
-      anywhere.at.clear();
-      std::set<std::string> places;
-      for (const Target &target : targets)
-        if (isMatch(anywhere, target))
-          places.insert(target.at);
-      if (!places.empty()) {
-        diag << "matched nothing at '" << rule.at
-             << "', but would elsewhere, such as at ";
-        auto some = llvm::make_range(
-            places.begin(),
-            std::next(places.begin(), std::min<size_t>(places.size(), 3)));
-        llvm::interleaveComma(some, diag, [&](const std::string &place) {
-          diag << "'" << place << "'";
-        });
-        return places.size() > 3
-                   ? diag << " and " << places.size() - 3 << " more"
-                   : diag;
-      }
-    }
-    diag << "matched nothing: '" << llvm::join(rule.patterns, "', '") << "'";
-    SmallVector<std::string> near = getNearest(rule, rule.patterns.front());
-    if (near.empty() && rule.kind == PlanRule::Kind::Kept)
-      return diag << "; the program has no derivative of repeated layers, for "
-                     "which something would be kept: expected one of training "
-                     "(--train adamw or sgd)";
-    if (near.empty())
-      return diag << "; the program has nothing of that kind";
-    return diag << "; the nearest names are '" << llvm::join(near, "', '")
-                << "'";
-  }
-  return success();
-}
-
-const PlanRule *Annotator::findEarlier(const PlanRule &rule,
-                                       StringRef pattern) const {
-  PlanRule alone = rule;
-  if (!pattern.empty())
-    alone.patterns = {pattern.str()};
-  const PlanRule *earlier = nullptr;
-  for (const Target &target : targets) {
-    if (!isMatch(alone, target))
-      continue;
-    const PlanRule *first =
-        llvm::find_if(plan.rules, [&](const PlanRule &other) {
-          return isMatch(other, target);
-        });
-    if (first == &rule)
-      return nullptr;
-    earlier = first;
-  }
-  return earlier;
-}
-
-/// One of several patterns may be for another model, misspelt, or another
-/// rule's.
-void Annotator::warnOfPatterns(const PlanRule &rule) {
-  if (plan.isBuiltin || rule.patterns.size() < 2)
-    return;
-  for (const std::string &pattern : rule.patterns) {
-    PlanRule alone = rule;
-    alone.patterns = {pattern};
-    bool matches = llvm::any_of(
-        targets, [&](const Target &target) { return isMatch(alone, target); });
-    const PlanRule *earlier = findEarlier(rule, pattern);
-    if (matches && !earlier)
-      continue;
-    Location loc = FileLineColLoc::get(meshOp.getContext(), plan.name,
-                                       rule.place.line, rule.place.column);
-    InFlightDiagnostic diag = emitWarning(loc);
-    diag << "plan '" << plan.name << "': " << rule.path << ": '" << pattern
-         << "' ";
-    if (earlier)
-      diag << "never counts: " << earlier->path
-           << " comes first and matches all that it matches";
-    else
-      diag << "matched nothing, unlike others of the list; the nearest names "
-              "are '"
-           << llvm::join(getNearest(rule, pattern), "', '") << "'";
-  }
-}
-
-/// What is declared of the state that an argument or result is.
-static ShardingAttr getStateSharding(const Target &target) {
+/// The sharding that is declared of the state that an argument or result is.
+static ShardingAttr getStateSharding(const RuleTarget &target) {
   Operation *function = target.function;
   FlatSymbolRefAttr symbol;
   if (target.weight)
@@ -663,7 +428,7 @@ LogicalResult Annotator::run(ModuleOp module) {
     return failure();
   keepMatched(module);
   collect(module);
-  for (const Target &target : targets)
+  for (const RuleTarget &target : targets)
     if (!target.type.hasStaticShape())
       return emitError(target.getLoc())
              << "'" << target.names.front()
@@ -672,7 +437,7 @@ LogicalResult Annotator::run(ModuleOp module) {
   if (plan.isNone())
     return checkAxes(meshOp, plan);
   bool wasAnnotated = false;
-  for (const Target &target : targets) {
+  for (const RuleTarget &target : targets) {
     bool hasOwn = target.getSharding() || getStateSharding(target);
     wasAnnotated |= hasOwn;
     bool isNamed = hasOwn;
@@ -702,7 +467,7 @@ LogicalResult Annotator::run(ModuleOp module) {
     annotateGradients(function);
   if (failed(checkSizes()) || failed(checkAxes(meshOp, plan)))
     return failure();
-  // Who annotates by hand has not chosen the names that such a plan knows.
+  // Hand-annotated programs may use any names; do not warn.
   if (!plan.isBuiltin || !wasAnnotated)
     reportUnnamed(module);
   return success();
@@ -715,7 +480,7 @@ LogicalResult Annotator::refuseUncut(ModuleOp module) const {
     if (axis.size > 1 && !llvm::is_contained(known, axis.name))
       return diag << "shards over axes \"" << llvm::join(known, "\" and \"")
                   << "\", and the mesh has \"" << axis.name << "\"";
-  bool hasParameters = llvm::any_of(targets, [](const Target &target) {
+  bool hasParameters = llvm::any_of(targets, [](const RuleTarget &target) {
     return target.kind == PlanRule::Kind::Parameter;
   });
   if (!hasParameters)
@@ -746,7 +511,7 @@ void Annotator::reportUnnamed(ModuleOp module) {
        << (unnamed.size() == 1 ? "it is" : "they are") << " cut";
 }
 
-std::string Annotator::nameOtherPlan(const Target &target) const {
+std::string Annotator::nameOtherPlan(const RuleTarget &target) const {
   if (!plan.isBuiltin)
     return "";
   StringRef own = plan.name, suffix;
