@@ -12,7 +12,6 @@
 #include "QuantizeWhileRead.h"
 #include "mlir/IR/Location.h"
 #include "tp/Import/GgufConfig.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/WithColor.h"
@@ -36,7 +35,10 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
       dtype("dtype",
             cl::desc("Element type: f32, bf16 or f16 (default: the "
                      "checkpoint's)"),
-            cl::value_desc("T"), cl::cat(category)),
+            cl::values(clEnumValN(FloatKind::F32, "f32", ""),
+                       clEnumValN(FloatKind::BF16, "bf16", ""),
+                       clEnumValN(FloatKind::F16, "f16", "")),
+            cl::cat(category)),
       layers("layers", cl::desc("Only the first so many layers"),
              cl::value_desc("L"), cl::cat(category)),
       untie("untie",
@@ -90,7 +92,12 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
       kvDtype("kv-dtype",
               cl::desc("Element type of the cache: f32, bf16 or f16 (default: "
                        "the program's); fp8 or int8, with scales"),
-              cl::value_desc("T"), cl::cat(category)),
+              cl::values(clEnumValN(CacheType::F32, "f32", ""),
+                         clEnumValN(CacheType::BF16, "bf16", ""),
+                         clEnumValN(CacheType::F16, "f16", ""),
+                         clEnumValN(CacheType::FP8, "fp8", ""),
+                         clEnumValN(CacheType::Int8, "int8", "")),
+              cl::cat(category)),
       generationConfig(
           "generation-config",
           cl::desc("Where the defaults of requests are from, instead of the "
@@ -112,10 +119,12 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
           cl::value_desc("AXIS"), cl::cat(category)),
       dropout(
           "dropout",
-          cl::desc("What config.json says of dropout: 'off' (default), 'on', "
-                   "or of embeddings and the 'residual' stream alone"),
-          cl::value_desc("on|off|residual"), cl::init("off"),
-          cl::cat(category)) {}
+          cl::desc("What counts of config.json's dropout (default: off)"),
+          cl::values(clEnumValN(TrainOptions::Dropout::On, "on", "all"),
+                     clEnumValN(TrainOptions::Dropout::Off, "off", "nothing"),
+                     clEnumValN(TrainOptions::Dropout::Residual, "residual",
+                                "that of embeddings and the residual stream")),
+          cl::init(TrainOptions::Dropout::Off), cl::cat(category)) {}
 
 std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
@@ -137,17 +146,7 @@ std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
                     "--generate beside it");
   if (shardOptimizer.getNumOccurrences() && shardOptimizer.empty())
     reject("shard-optimizer", "expected the name of a mesh axis, such as dp");
-  using Dropout = TrainOptions::Dropout;
-  auto kind = llvm::StringSwitch<std::optional<Dropout>>(dropout)
-                  .Case("off", Dropout::Off)
-                  .Case("on", Dropout::On)
-                  .Case("residual", Dropout::Residual)
-                  .Default(std::nullopt);
-  if (!kind)
-    reject("dropout",
-           "expected on, off or residual, got '" + dropout.getValue() + "'");
-  return TrainOptions{train, clip, momentum, shardOptimizer,
-                      kind.value_or(Dropout::Off)};
+  return TrainOptions{train, clip, momentum, shardOptimizer, dropout};
 }
 
 std::vector<int64_t> ImportFlags::getSeqs(Reject reject) const {
@@ -167,7 +166,7 @@ std::vector<int64_t> ImportFlags::getSeqs(Reject reject) const {
 }
 
 bool ImportFlags::fit(StringRef program, StringRef input) const {
-  // Whoever reads what is not there, or no program, says so.
+  // The reader of a missing file, or of no program, says so.
   if (isCheckpoint(input) || !describeMistakenModel(input).empty() ||
       (input != "-" && !llvm::sys::fs::exists(input)))
     return true;
@@ -208,48 +207,31 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   }
   if (generationConfig.getNumOccurrences() && generationConfig.empty())
     reject("generation-config", "expected a file or none, got ''");
+  auto given = [](const auto &option) {
+    return option.getNumOccurrences() ? std::optional(option.getValue())
+                                      : std::nullopt;
+  };
   ImportOptions options;
   options.batch = batch;
   options.seqs = getSeqs(reject);
-  if (layers.getNumOccurrences())
-    options.layers = layers;
-  auto readType = [&](const cl::opt<std::string> &option) {
-    std::optional<FloatKind> kind;
-    if (option.getNumOccurrences() && !(kind = parseFloatKind(option)))
-      reject(option.ArgStr,
-             "expected f32, bf16 or f16, got '" + option.getValue() + "'");
-    return kind;
-  };
-  auto readCacheType = [&] {
-    std::optional<CacheType> type;
-    if (kvDtype.getNumOccurrences() && !(type = parseCacheType(kvDtype)))
-      reject(kvDtype.ArgStr, "expected f32, bf16, f16, fp8 or int8, got '" +
-                                 kvDtype.getValue() + "'");
-    return type;
-  };
+  options.layers = given(layers);
   options.untie = untie;
   options.ignore.assign(ignore.begin(), ignore.end());
   if (llvm::is_contained(options.ignore, ""))
     reject("ignore", "expected names of tensors, got an empty one");
-  options.dtype = readType(dtype);
-  for (const cl::opt<std::string> *option : {&kvDtype, &generationConfig})
+  options.dtype = given(dtype);
+  for (const cl::Option *option :
+       std::initializer_list<const cl::Option *>{&kvDtype, &generationConfig})
     if (option->getNumOccurrences() && !generate)
       reject(option->ArgStr, "has no meaning without --generate");
-  auto given = [](const cl::opt<int64_t> &option) {
-    return option.getNumOccurrences() ? std::optional(option.getValue())
-                                      : std::nullopt;
-  };
   if (generate)
-    options.generate = GenerateRequest{
-        .context = given(context),
-        .rows = given(rows),
-        .chunk = given(chunk),
-        .cells = given(cells),
-        .page = given(page),
-        .cacheType = readCacheType(),
-        .config = generationConfig.getNumOccurrences()
-                      ? std::optional(generationConfig.getValue())
-                      : std::nullopt};
+    options.generate = GenerateRequest{.context = given(context),
+                                       .rows = given(rows),
+                                       .chunk = given(chunk),
+                                       .cells = given(cells),
+                                       .page = given(page),
+                                       .cacheType = given(kvDtype),
+                                       .config = given(generationConfig)};
   if (logits != "all" && logits != "last")
     reject("logits", "expected all or last, got '" + logits + "'");
   options.lastLogits = logits == "last";

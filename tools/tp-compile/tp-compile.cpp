@@ -17,7 +17,7 @@
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitDialects.h"
 #include "tp/Support/Tool.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "tp/Support/WordParser.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -51,26 +51,22 @@ struct CommandLine {
       "allow-padding",
       cl::desc("Cut heads even where more than half of them would be padding"),
       cl::cat(category)};
-  cl::opt<std::string> recompute{
+  tp::WordOption<tp::Recompute> recompute{
       "recompute",
-      cl::desc("What the derivative of layers computes again: none, selective "
-               "(the default: norms, element-wise operations and reshapes) or "
-               "full (all but what layers carry)"),
-      cl::value_desc("WHAT"), cl::init("selective"), cl::cat(category)};
-  cl::opt<std::string> overlap{
+      cl::desc("What the derivative of layers computes again (selective)"),
+      tp::getRecomputeValues(), cl::init(tp::Recompute::Selective),
+      cl::cat(category)};
+  cl::opt<tp::Overlap> overlap{
       "overlap",
       cl::desc("What runs beside collectives: auto (the default: what does not "
                "need them, and rows in parts where that pays by --link), off, "
                "or rows=C, which computes rows in C parts so that one part's "
                "collective runs beside the products of others"),
-      cl::value_desc("WHAT"), cl::init("auto"), cl::cat(category)};
-  cl::opt<std::string> allReduce{
-      "all-reduce",
-      cl::desc(
-          "How ranks that share memory add up: library (the default: calls "
-          "of the runtime), peer (the kernel that needs a sum reads the "
-          "addends of all ranks) or auto (by the cost model)"),
-      cl::value_desc("FORM"), cl::init("library"), cl::cat(category)};
+      cl::value_desc("WHAT"), cl::cat(category)};
+  tp::WordOption<tp::SumForm> allReduce{
+      "all-reduce", cl::desc("How ranks that share memory add up (library)"),
+      tp::getSumFormValues(), cl::init(tp::SumForm::Library),
+      cl::cat(category)};
   cl::opt<std::string> link{
       "link",
       cl::desc("The device and its links, by which --overlap=auto decides what "
@@ -110,9 +106,6 @@ struct CommandLine {
 
   /// Each reads what it is named for; 0, or the exit code.
   int read(tp::CompileOptions &options);
-  int readRecompute(tp::CompileOptions &options);
-  int readOverlap(tp::CompileOptions &options);
-  int readAllReduce(tp::CompileOptions &options);
   int readLink(tp::CompileOptions &options);
   int readExplain(tp::CompileOptions &options);
   int readStage(tp::CompileOptions &options);
@@ -136,10 +129,9 @@ int CommandLine::read(tp::CompileOptions &options) {
   options.stages.mesh = mesh;
   options.stages.plan = plan;
   options.stages.allowPadding = allowPadding;
-  if (int code = readRecompute(options))
-    return code;
-  if (int code = readOverlap(options))
-    return code;
+  options.stages.recompute = recompute;
+  options.stages.overlap = overlap;
+  options.stages.sums = allReduce;
   if (int code = readLink(options))
     return code;
   llvm::SmallVector<tp::MeshTextAxis> axes;
@@ -158,9 +150,13 @@ int CommandLine::read(tp::CompileOptions &options) {
     return commandLineError;
   if (int code = readTarget(options))
     return code;
-  if (int code = readAllReduce(options))
-    return code;
   const tp::Target &target = *options.stages.target;
+  if (allReduce == tp::SumForm::Peer && !target.getTraits().readsPeers)
+    return refuse("for the --all-reduce option: expected auto or library for "
+                  "target '" +
+                  target.getText() +
+                  "', whose kernels cannot read other ranks' memory, got "
+                  "'peer'");
   if (import->generate && import->generate->cacheType >= tp::CacheType::FP8 &&
       !target.hasFunction("quantized_paged_attention"))
     return refuse("for the --kv-dtype option: target '" + target.getName() +
@@ -169,37 +165,6 @@ int CommandLine::read(tp::CompileOptions &options) {
   for (const tp::MeshTextAxis &axis : axes)
     ranks *= axis.size;
   return readMemoryOption(options, ranks);
-}
-
-int CommandLine::readOverlap(tp::CompileOptions &options) {
-  std::optional<tp::Overlap> choice = tp::parseOverlap(overlap);
-  if (!choice)
-    return refuse("for the --overlap option: expected " + tp::overlapSyntax +
-                  ", got '" + overlap + "'");
-  options.stages.overlap = *choice;
-  return 0;
-}
-
-/// Behind the target, which may have no such kernels.
-int CommandLine::readAllReduce(tp::CompileOptions &options) {
-  auto known = llvm::StringSwitch<std::optional<tp::SumForm>>(allReduce)
-                   .Case("auto", tp::SumForm::Auto)
-                   .Case("peer", tp::SumForm::Peer)
-                   .Case("library", tp::SumForm::Library)
-                   .Default(std::nullopt);
-  if (!known)
-    return refuse("for the --all-reduce option: expected auto, peer or "
-                  "library, got '" +
-                  allReduce + "'");
-  if (*known == tp::SumForm::Peer &&
-      !options.stages.target->getTraits().readsPeers)
-    return refuse("for the --all-reduce option: expected auto or library for "
-                  "target '" +
-                  options.stages.target->getText() +
-                  "', whose kernels cannot read other ranks' memory, got "
-                  "'peer'");
-  options.stages.sums = *known;
-  return 0;
 }
 
 int CommandLine::readLink(tp::CompileOptions &options) {
@@ -214,20 +179,6 @@ int CommandLine::readLink(tp::CompileOptions &options) {
   if (profile)
     options.stages.link = tp::ProfileHandle(std::move(*profile), link);
   return code;
-}
-
-int CommandLine::readRecompute(tp::CompileOptions &options) {
-  auto known = llvm::StringSwitch<std::optional<tp::Recompute>>(recompute)
-                   .Case("none", tp::Recompute::None)
-                   .Case("selective", tp::Recompute::Selective)
-                   .Case("full", tp::Recompute::Full)
-                   .Default(std::nullopt);
-  if (!known)
-    return refuse("for the --recompute option: expected none, selective or "
-                  "full, got '" +
-                  recompute + "'");
-  options.stages.recompute = *known;
-  return 0;
 }
 
 int CommandLine::readMemoryOption(tp::CompileOptions &options, int64_t ranks) {

@@ -15,6 +15,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Import/Import.h"
+#include "tp/Support/WordParser.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/CommandLine.h"
 
@@ -28,13 +29,13 @@ struct ImportFlags {
   /// `program: for the --seq option: ...`, and gives nothing: exit code 2.
   std::optional<ImportOptions> get(llvm::StringRef program) const;
 
-  /// Whether those given have a meaning for the input, which all but --ignore
+  /// True if those given have a meaning for the input, which all but --ignore
   /// have for a checkpoint directory alone; reported likewise.
   bool fit(llvm::StringRef program, llvm::StringRef input) const;
 
   llvm::cl::opt<int64_t> batch;
   llvm::cl::list<int64_t> seq;
-  llvm::cl::opt<std::string> dtype;
+  WordOption<FloatKind> dtype;
   llvm::cl::opt<int64_t> layers;
   llvm::cl::opt<bool> untie;
   llvm::cl::list<std::string> ignore;
@@ -43,13 +44,13 @@ struct ImportFlags {
   llvm::cl::opt<std::string> quantize;
   llvm::cl::opt<bool> generate;
   llvm::cl::opt<int64_t> context, rows, chunk, page, cells;
-  llvm::cl::opt<std::string> kvDtype;
+  WordOption<CacheType> kvDtype;
   llvm::cl::opt<std::string> generationConfig;
   llvm::cl::opt<std::string> train;
   llvm::cl::opt<double> clip;
   llvm::cl::opt<bool> momentum;
   llvm::cl::opt<std::string> shardOptimizer;
-  llvm::cl::opt<std::string> dropout;
+  WordOption<TrainOptions::Dropout> dropout;
 
 private:
   using Reject = llvm::function_ref<void(llvm::StringRef, const llvm::Twine &)>;
