@@ -169,18 +169,26 @@ private:
 } // namespace
 
 LogicalResult Engine::runRanked(Operation *op, Frame &frame) {
+  using OnMesh = std::pair<Mesh, AxisList>;
+  auto resolve = [&](FlatSymbolRefAttr symbol, auto axes) -> FailureOr<OnMesh> {
+    FailureOr<Mesh> mesh = getMesh(op, symbol);
+    if (failed(mesh))
+      return failure();
+    FailureOr<AxisList> resolved =
+        resolveAxes(axes, *mesh, [&] { return op->emitError(); });
+    if (failed(resolved))
+      return failure();
+    return OnMesh(*mesh, *resolved);
+  };
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<RankOp>([&](RankOp rankOp) -> LogicalResult {
-        FailureOr<Mesh> mesh = getMesh(op, rankOp.getMeshAttr());
-        if (failed(mesh))
-          return failure();
-        FailureOr<AxisList> axes = resolveAxes(rankOp.getAxes(), *mesh,
-                                               [&] { return op->emitError(); });
-        if (failed(axes))
+        FailureOr<OnMesh> on = resolve(rankOp.getMeshAttr(), rankOp.getAxes());
+        if (failed(on))
           return failure();
         RankTensors values;
         for (int64_t rank = 0; rank < options.numRanks; ++rank)
-          values.push_back(Tensor::scalarInt(mesh->getIndexAlong(rank, *axes)));
+          values.push_back(
+              Tensor::scalarInt(on->first.getIndexAlong(rank, on->second)));
         frame[rankOp.getResult()] = std::move(values);
         return success();
       })
@@ -192,17 +200,13 @@ LogicalResult Engine::runRanked(Operation *op, Frame &frame) {
       // Memory is never used twice here.
       .Case<MeetOp>([](MeetOp) { return success(); })
       .Case<PeersOp>([&](PeersOp peers) -> LogicalResult {
-        FailureOr<Mesh> mesh = getMesh(op, peers.getMeshAttr());
-        if (failed(mesh))
-          return failure();
-        FailureOr<AxisList> axes = resolveAxes(peers.getAxes(), *mesh,
-                                               [&] { return op->emitError(); });
-        if (failed(axes))
+        FailureOr<OnMesh> on = resolve(peers.getMeshAttr(), peers.getAxes());
+        if (failed(on))
           return failure();
         RankTensors input = frame[peers.getInput()];
         for (auto [position, addend] : llvm::enumerate(peers.getAddends())) {
           RankTensors value(input.size());
-          for (ArrayRef<int64_t> group : mesh->getGroups(*axes))
+          for (ArrayRef<int64_t> group : on->first.getGroups(on->second))
             for (int64_t rank : group)
               value[rank] = input[group[position]];
           frame[addend] = std::move(value);
@@ -211,17 +215,14 @@ LogicalResult Engine::runRanked(Operation *op, Frame &frame) {
       })
       .Case<ReshardStepOpInterface>(
           [&](ReshardStepOpInterface step) -> LogicalResult {
-            FailureOr<Mesh> mesh = getMesh(op, step.getGroupMesh());
-            if (failed(mesh))
-              return failure();
-            FailureOr<AxisList> axes = resolveAxes(
-                step.getGroupAxes(), *mesh, [&] { return op->emitError(); });
-            if (failed(axes))
+            FailureOr<OnMesh> on =
+                resolve(step.getGroupMesh(), step.getGroupAxes());
+            if (failed(on))
               return failure();
             auto type = cast<RankedTensorType>(op->getResult(0).getType());
             RankTensors value =
                 StepRunner{step, frame[op->getOperand(0)],
-                           mesh->getGroups(*axes), type.getShape()}
+                           on->first.getGroups(on->second), type.getShape()}
                     .run();
             frame[op->getResult(0)] = std::move(value);
             return success();

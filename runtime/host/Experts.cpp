@@ -45,14 +45,11 @@ struct Rows {
 
   Rows(ScratchParts &parts, const Experts &e, int64_t rows) {
     int64_t bytes = typeBytes(e.type);
-    auto floats = [&](int64_t columns) {
-      return reinterpret_cast<float *>(parts.take(rows * columns * 4));
-    };
     x = parts.take(rows * e.k * bytes);
     inner = parts.take(rows * e.f * bytes);
-    gate = floats(e.f);
-    up = floats(e.f);
-    out = floats(e.n);
+    gate = parts.takeFloats(rows * e.f);
+    up = parts.takeFloats(rows * e.f);
+    out = parts.takeFloats(rows * e.n);
   }
 };
 
