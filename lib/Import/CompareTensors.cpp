@@ -10,7 +10,7 @@
 
 #include "tp/Import/CompareTensors.h"
 
-#include "tp/Sharding/Simulate.h"
+#include "tp/Support/Indices.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/Path.h"

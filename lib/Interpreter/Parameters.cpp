@@ -12,7 +12,7 @@
 
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Interfaces/ShardingInterface.h"
-#include "tp/Sharding/Simulate.h"
+#include "tp/Support/Indices.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"

@@ -11,8 +11,8 @@
 
 #include "Testing.h"
 
+#include "../Sharding/Simulate.h"
 #include "tp/Interpreter/Distribute.h"
-#include "tp/Sharding/Simulate.h"
 
 using namespace tp;
 using namespace tp::interp;

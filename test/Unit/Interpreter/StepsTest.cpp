@@ -13,13 +13,13 @@
 
 #include "Testing.h"
 
+#include "../Sharding/Simulate.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Partition/Derive.h"
 #include "tp/Partition/Steps.h"
 #include "tp/Schedule/Passes.h"
-#include "tp/Sharding/Simulate.h"
 
 using namespace mlir;
 using namespace tp;

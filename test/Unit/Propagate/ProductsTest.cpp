@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Sharding/Simulate.h"
 #include "tp/Resolve/Resolve.h"
-#include "tp/Sharding/Simulate.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
 #include <random>

@@ -9,9 +9,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReshardUtil.h"
+#include "Simulate.h"
 #include "TestUtil.h"
 #include "tp/Sharding/Rule.h"
-#include "tp/Sharding/Simulate.h"
 #include "gtest/gtest.h"
 #include <set>
 

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Simulate.h"
 #include "TestUtil.h"
-#include "tp/Sharding/Simulate.h"
 #include "gtest/gtest.h"
 #include <random>
 

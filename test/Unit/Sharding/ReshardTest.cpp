@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BruteForce.h"
+#include "Simulate.h"
 #include "TestUtil.h"
-#include "tp/Sharding/Simulate.h"
 #include "gtest/gtest.h"
 #include <chrono>
 #include <cstdlib>

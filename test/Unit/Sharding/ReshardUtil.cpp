@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReshardUtil.h"
-#include "tp/Sharding/Simulate.h"
+#include "Simulate.h"
 #include "gtest/gtest.h"
 #include <numeric>
 #include <set>

@@ -3,21 +3,20 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What shardings and the steps of a reshard mean, in loops over the buffers of
-// all ranks: the definition that plans are tested against and that the
-// interpreter of partitioned programs uses for its collectives. Nothing here
-// is meant to be fast.
+// The meaning of shardings and of the steps of a reshard, in loops over the
+// buffers of all ranks: the definition that plans, and the collectives of the
+// interpreter, are tested against. Nothing here is meant to be fast.
 //
 // Example, mesh ["x"=2], shape [3], sharding [{"x"}]: {1, 2, 3} is {1, 2} on
 // rank 0 and {3, pad} on rank 1.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_SHARDING_SIMULATE_H
-#define TP_SHARDING_SIMULATE_H
+#ifndef TP_TEST_UNIT_SHARDING_SIMULATE_H
+#define TP_TEST_UNIT_SHARDING_SIMULATE_H
 
 #include "tp/Sharding/Reshard.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include "tp/Support/Indices.h"
 #include <map>
 #include <vector>
 
@@ -27,17 +26,32 @@ namespace tp {
 template <typename T>
 using RankBuffers = std::vector<std::vector<T>>;
 
-/// Every index of `shape` in row-major order, with its position in it.
-void forEachIndex(
-    llvm::ArrayRef<int64_t> shape,
-    llvm::function_ref<void(llvm::MutableArrayRef<int64_t>, int64_t)> visit);
 /// Row-major position of `index`; -1 if it is outside of `shape`.
-int64_t getPosition(llvm::ArrayRef<int64_t> shape,
-                    llvm::ArrayRef<int64_t> index);
+inline int64_t getPosition(llvm::ArrayRef<int64_t> shape,
+                           llvm::ArrayRef<int64_t> index) {
+  int64_t position = 0;
+  for (auto [size, i] : llvm::zip_equal(shape, index)) {
+    if (i >= size)
+      return -1;
+    position = position * size + i;
+  }
+  return position;
+}
+
 /// The global index of a rank's local one; false for padding.
-bool getGlobalIndex(llvm::ArrayRef<int64_t> shape,
-                    const TensorSharding &sharding, const Mesh &mesh,
-                    int64_t rank, llvm::MutableArrayRef<int64_t> index);
+inline bool getGlobalIndex(llvm::ArrayRef<int64_t> shape,
+                           const TensorSharding &sharding, const Mesh &mesh,
+                           int64_t rank, llvm::MutableArrayRef<int64_t> index) {
+  bool isReal = true;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    const DimSharding &cut = sharding.dims[dim];
+    std::optional<int64_t> position = getLogicalPosition(
+        size, cut, mesh.getIndexAlong(rank, cut.axes), index[dim]);
+    index[dim] = position.value_or(size);
+    isReal &= position.has_value();
+  }
+  return isReal;
+}
 
 template <typename T>
 T combine(ReductionKind kind, T a, T b) {
@@ -130,7 +144,7 @@ struct ReplicaMismatch {
   int64_t element;
 };
 
-/// Whether all copies agree bit for bit, padding aside.
+/// True if all copies agree bit for bit, padding aside.
 template <typename T>
 std::optional<ReplicaMismatch>
 findReplicaMismatch(const RankBuffers<T> &buffers,
@@ -177,7 +191,7 @@ RankBuffers<T> applyStep(const RankBuffers<T> &buffers,
     return position < 0 ? pad : buffers[rank][position];
   };
   int64_t gathered = step.getGatheredDim(), cut = step.getCutDim();
-  // Of a sum one rank holds the value; of a maximum all may.
+  // One rank holds the value of a sum; of a maximum all may.
   bool onlyFirst =
       row.to == Holding::Partial && step.reduction == ReductionKind::Sum;
   for (const auto &group : mesh.getGroups(step.axes))
@@ -201,4 +215,4 @@ RankBuffers<T> applyStep(const RankBuffers<T> &buffers,
 
 } // namespace tp
 
-#endif // TP_SHARDING_SIMULATE_H
+#endif // TP_TEST_UNIT_SHARDING_SIMULATE_H
