@@ -398,36 +398,14 @@ Value ModelBuilder::repeatHead(StringRef path, Value x, int64_t heads) {
       ->getResult(0);
 }
 
-/// Groups dimensions of which `count` from `first` on are one on the other
-/// side.
-static SmallVector<ReassociationIndices> group(unsigned rank, unsigned first,
-                                               unsigned count) {
-  SmallVector<ReassociationIndices> groups;
-  for (unsigned dim = 0; dim < rank; ++dim) {
-    if (groups.empty() || dim <= first || dim >= first + count)
-      groups.emplace_back();
-    groups.back().push_back(dim);
-  }
-  return groups;
-}
-
 Value ModelBuilder::splitLast(StringRef path, Value x,
                               ArrayRef<int64_t> sizes) {
-  SmallVector<int64_t> shape(shapeOf(x).drop_back());
-  unsigned first = shape.size();
-  shape.append(sizes.begin(), sizes.end());
-  return tensor::ExpandShapeOp::create(
-      builder, at(path), type(shape), x,
-      group(shape.size(), first, sizes.size()));
+  return nn::Emitter(builder, at(path), elementType)
+      .split(x, shapeOf(x).size() - 1, sizes);
 }
 
 Value ModelBuilder::joinDims(StringRef path, Value x, unsigned first) {
-  SmallVector<int64_t> shape(shapeOf(x));
-  auto groups = group(shape.size(), first, 2);
-  shape[first] *= shape[first + 1];
-  shape.erase(shape.begin() + first + 1);
-  return tensor::CollapseShapeOp::create(builder, at(path), type(shape), x,
-                                         groups);
+  return nn::Emitter(builder, at(path), elementType).join(x, first, 2);
 }
 
 Value ModelBuilder::splitHeads(StringRef path, Value x, int64_t heads) {

@@ -251,7 +251,7 @@ void BackwardKernel::loadRows() {
     Value query =
         e.add(e.add(blockRow, warpRow), e.add(e.div(lane, 4), 8 * half));
     // Rows past the end are not written.
-    query = e.least(query, shape.queryLength - 1);
+    query = e.min(query, shape.queryLength - 1);
     auto read = [&](Value base) {
       return e.load(e.f32, getStatistic(base, query), 4);
     };
@@ -286,17 +286,17 @@ void BackwardKernel::loadTile(Value tile) {
 void BackwardKernel::loadStatistics(Value stage, Value start) {
   Value place = e.offset(shared, e.add(e.mul(stage, 8 * tiles.keys),
                                        e.int32(getStatisticsOffset())));
-  e.keptLoop(
+  e.loopNoUnroll(
       thread, e.int32(2 * tiles.keys), tiles.getThreads(), [&](Value index) {
         Value query = e.add(start, e.rem(index, tiles.keys));
-        Value isThere =
+        Value inBounds =
             e.compare(arith::CmpIPredicate::slt, query, shape.queryLength);
-        query = e.least(query, shape.queryLength - 1);
+        query = e.min(query, shape.queryLength - 1);
         Value isFirst = e.compare(arith::CmpIPredicate::slt, index, tiles.keys);
         Value from = LLVM::SelectOp::create(e.builder, e.loc, isFirst,
                                             call.logSumExp, call.delta);
         e.copyAsync(e.offset(place, e.mul(index, 4)), getStatistic(from, query),
-                    4, isThere);
+                    4, inBounds);
       });
 }
 
@@ -341,11 +341,11 @@ void BackwardKernel::addBias(Fragments &scores, Value start) {
   softmax->addBias(
       scores, shape.biasType,
       [&](int64_t first) {
-        Value row = e.least(e.add(firstRow, first), numRows - 1);
+        Value row = e.min(e.add(firstRow, first), numRows - 1);
         return e.offset(base, e.mul(e.toInt64(row), rowBytes));
       },
       [&](int64_t first) {
-        Value column = e.least(e.add(firstColumn, first), numColumns - 1);
+        Value column = e.min(e.add(firstColumn, first), numColumns - 1);
         return e.mul(e.toInt64(column), columnBytes);
       });
 }
@@ -410,16 +410,16 @@ void BackwardKernel::writeBias(const Fragment &derivatives, Value start) {
         e.add(e.mul(e.add(first, e.toInt64(query)), shape.keyCapacity),
               e.toInt64(column));
     Value place = e.offset(call.dBias, e.mul(index, 4));
-    e.when(e.compare(arith::CmpIPredicate::slt, query, numRows), [&] {
+    e.ifThen(e.compare(arith::CmpIPredicate::slt, query, numRows), [&] {
       for (auto [tile, values] : llvm::enumerate(derivatives))
         for (int64_t side = 0; side < 2; ++side) {
           int64_t skip = 8 * int64_t(tile) + side;
-          e.when(e.compare(arith::CmpIPredicate::slt, e.add(column, skip),
-                           numColumns),
-                 [&] {
-                   e.store(values[2 * half + side], e.offset(place, 4 * skip),
-                           4);
-                 });
+          e.ifThen(e.compare(arith::CmpIPredicate::slt, e.add(column, skip),
+                             numColumns),
+                   [&] {
+                     e.store(values[2 * half + side], e.offset(place, 4 * skip),
+                             4);
+                   });
         }
     });
   }
@@ -430,12 +430,13 @@ void BackwardKernel::clearBias() {
   Value zero = e.float32(0);
   Fragment zeros(tiles.keys / 8, {zero, zero, zero, zero});
   auto clear = [&](Value from, Value to) {
-    e.keptLoop(from, to, 1,
-               [&](Value tile) { writeBias(zeros, e.mul(tile, tiles.keys)); });
+    e.loopNoUnroll(from, to, 1, [&](Value tile) {
+      writeBias(zeros, e.mul(tile, tiles.keys));
+    });
   };
   Value count = e.int32(llvm::divideCeil(numColumns, tiles.keys));
-  clear(e.int32(0), e.least(masks->firstTile, count));
-  clear(e.greatest(masks->firstTile, masks->endTile), count);
+  clear(e.int32(0), e.min(masks->firstTile, count));
+  clear(e.max(masks->firstTile, masks->endTile), count);
 }
 
 void BackwardKernel::addTile(Outputs &outputs, Value tile, bool wantsKeys,
@@ -508,7 +509,7 @@ void BackwardKernel::writeKeys(const Fragment &output, Value base, int64_t size,
   for (int64_t half = 0; half < 2; ++half) {
     Value key =
         e.add(e.add(blockRow, warpRow), e.add(e.div(lane, 4), 8 * half));
-    e.when(e.compare(arith::CmpIPredicate::slt, key, numRows), [&] {
+    e.ifThen(e.compare(arith::CmpIPredicate::slt, key, numRows), [&] {
       Value row = getRow(tensor, e.toInt64(key), e.f32);
       Value isSeen = shape.maskType ? isVisibleKey(key) : Value();
       products.visitColumns(
@@ -527,9 +528,9 @@ void BackwardKernel::writeKeys(const Fragment &output, Value base, int64_t size,
               if (first + 16 <= size)
                 store();
               else
-                e.when(e.compare(arith::CmpIPredicate::slt, e.add(own, column),
-                                 size),
-                       store);
+                e.ifThen(e.compare(arith::CmpIPredicate::slt,
+                                   e.add(own, column), size),
+                         store);
             }
           });
     });
@@ -554,8 +555,8 @@ void BackwardKernel::walk(bool wantsKeys, bool wantsValues) {
         e.waitForCopies();
         e.barrier();
         Value next = e.add(tile, 1);
-        e.when(e.compare(arith::CmpIPredicate::slt, next, masks->endTile),
-               [&] { loadTile(next); });
+        e.ifThen(e.compare(arith::CmpIPredicate::slt, next, masks->endTile),
+                 [&] { loadTile(next); });
         e.commitCopies();
         addTile(outputs, tile, wantsKeys, wantsValues);
         return flatten(outputs);
@@ -577,8 +578,9 @@ void BackwardKernel::run() {
   prepare();
   copies->clearPadding(shared, thread);
   loadRows();
-  e.when(e.compare(arith::CmpIPredicate::slt, masks->firstTile, masks->endTile),
-         [&] { loadTile(masks->firstTile); });
+  e.ifThen(
+      e.compare(arith::CmpIPredicate::slt, masks->firstTile, masks->endTile),
+      [&] { loadTile(masks->firstTile); });
   e.commitCopies();
   products[0]->setQueries(e.offset(shared, e.mul(warpRow, tiles.head.pitch)));
   Value second = e.offset(shared, tiles.getRows() * tiles.head.pitch);
@@ -590,7 +592,7 @@ void BackwardKernel::run() {
   }
   if (tiles.splits == 1)
     return walk(true, true);
-  e.choose(
+  e.ifElse(
       e.compare(arith::CmpIPredicate::eq, part, 0),
       [&] {
         walk(true, false);

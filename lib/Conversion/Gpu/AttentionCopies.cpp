@@ -37,7 +37,7 @@ AttentionCopies::AttentionCopies(KernelEmitter &emitter,
 void AttentionCopies::byUnit(function_ref<void(int64_t)> copy) {
   if (!isAligned)
     return copy(1);
-  e.choose(
+  e.ifElse(
       isAligned,
       [&] {
         copy(chunkElements);
@@ -57,7 +57,7 @@ void AttentionCopies::clearPadding(Value to, int64_t rows, Value thread) {
                    ? e.int32(0)
                    : Value(arith::ConstantOp::create(
                          e.builder, e.loc, e.builder.getI16IntegerAttr(0)));
-  e.keptLoop(
+  e.loopNoUnroll(
       thread, e.int32(rows * padding), tiles.getThreads(), [&](Value index) {
         Value row = e.div(index, padding);
         Value column = e.add(e.rem(index, padding), layout.size);
@@ -90,18 +90,18 @@ static Type getUnitType(Type element, int64_t elements) {
 }
 
 void AttentionCopies::loadUnit(Value to, Value from, int64_t elements,
-                               Type type, Value isThere) {
+                               Type type, Value inBounds) {
   int64_t bytes = elements * element;
   if (type == shape.type && bytes >= 4)
-    return e.copyAsync(to, from, bytes, isThere);
+    return e.copyAsync(to, from, bytes, inBounds);
   // Asynchronous copies have at least four bytes, and do not convert.
   bool converts = type != shape.type;
   Type unit = converts ? getUnitType(type, elements) : e.i16;
   Value zero =
       arith::ConstantOp::create(e.builder, e.loc, e.builder.getZeroAttr(unit));
   int64_t globalBytes = elements * shape.getBytes(type);
-  Value value = e.choose(
-      isThere,
+  Value value = e.ifElse(
+      inBounds,
       [&] { return KernelEmitter::Values{e.load(unit, from, globalBytes)}; },
       [&] { return KernelEmitter::Values{zero}; })[0];
   e.store(converts ? convert(e, value, shape.type) : value, to, bytes);
@@ -112,14 +112,14 @@ void AttentionCopies::loadUnit(Value to, Value from, int64_t elements,
 void AttentionCopies::loadUnits(Value to, int64_t rows, Value thread,
                                 int64_t elements, Type type, RowOf rowOf) {
   int64_t units = layout.size / elements;
-  e.keptLoop(
+  e.loopNoUnroll(
       thread, e.int32(rows * units), tiles.getThreads(), [&](Value index) {
         Value row = e.div(index, units);
         auto [skip, globalSkip] = getSkips(e.rem(index, units), elements, type);
         GlobalRow from = rowOf(row);
         loadUnit(e.offset(to, e.add(e.mul(row, layout.pitch), skip)),
                  e.offset(from.pointer, globalSkip), elements, type,
-                 from.isThere);
+                 from.inBounds);
       });
 }
 
@@ -145,12 +145,12 @@ void AttentionCopies::inPasses(int64_t rows, Value thread, int64_t elements,
     for (; first + step <= rows; first += step)
       copy(first, row);
     if (first < rows)
-      e.when(e.compare(arith::CmpIPredicate::slt, row, rows - first),
-             [&] { copy(first, row); });
+      e.ifThen(e.compare(arith::CmpIPredicate::slt, row, rows - first),
+               [&] { copy(first, row); });
   };
   if (step * units == tiles.getThreads())
     return copyAll();
-  e.when(e.compare(arith::CmpIPredicate::slt, thread, step * units), copyAll);
+  e.ifThen(e.compare(arith::CmpIPredicate::slt, thread, step * units), copyAll);
 }
 
 /// A thread keeps its column and goes from row to row by adding.
@@ -195,7 +195,7 @@ void AttentionCopies::load(ArrayRef<TileOf> tilesOf, int64_t rows, Value thread,
     Value source = e.add(found.offset, globalSkip);
     for (const TileOf &tile : tilesOf)
       loadUnit(e.offset(tile.to, target), e.offset(tile.from, source), elements,
-               shape.keyType, found.isThere);
+               shape.keyType, found.inBounds);
   };
   byUnit([&](int64_t elements) {
     int64_t units = layout.size / elements;
@@ -203,10 +203,10 @@ void AttentionCopies::load(ArrayRef<TileOf> tilesOf, int64_t rows, Value thread,
       return inPasses(rows, thread, elements, [&](int64_t first, Value row) {
         copy(e.add(row, first), e.rem(thread, units), elements);
       });
-    e.keptLoop(thread, e.int32(rows * units), tiles.getThreads(),
-               [&](Value index) {
-                 copy(e.div(index, units), e.rem(index, units), elements);
-               });
+    e.loopNoUnroll(thread, e.int32(rows * units), tiles.getThreads(),
+                   [&](Value index) {
+                     copy(e.div(index, units), e.rem(index, units), elements);
+                   });
   });
 }
 
@@ -219,10 +219,10 @@ void AttentionCopies::storeUnits(Value from, int64_t rows, Value lane,
     type = VectorType::get(4, e.i32);
   if (converts)
     type = getUnitType(shape.type, elements);
-  e.keptLoop(lane, e.int32(rows * units), 32, [&](Value index) {
+  e.loopNoUnroll(lane, e.int32(rows * units), 32, [&](Value index) {
     Value row = e.div(index, units), column = e.rem(index, units);
     GlobalRow to = rowOf(row);
-    e.when(to.isThere, [&] {
+    e.ifThen(to.inBounds, [&] {
       auto [skip, globalSkip] = getSkips(column, elements, shape.queryType);
       Value source = e.offset(from, e.add(e.mul(row, layout.pitch), skip));
       Value value = e.load(type, source, bytes);

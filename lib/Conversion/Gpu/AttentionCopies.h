@@ -20,7 +20,7 @@ namespace tp {
 
 /// Where one row of a tile lies in global memory, and whether it exists.
 struct GlobalRow {
-  mlir::Value pointer, isThere;
+  mlir::Value pointer, inBounds;
 };
 
 /// The first `count` (i32) rows of a tile lie `pitch` (i64) bytes apart.
@@ -30,7 +30,7 @@ struct GlobalRows {
 
 /// Where one row lies in each of several tensors (i64, bytes).
 struct FoundRow {
-  mlir::Value offset, isThere;
+  mlir::Value offset, inBounds;
 };
 
 /// A tile in shared memory and the tensor in global memory that it is of.
@@ -89,7 +89,7 @@ private:
   void loadInPasses(Value to, int64_t rows, Value thread, int64_t elements,
                     const GlobalRows &from);
   void loadUnit(Value to, Value from, int64_t elements, mlir::Type type,
-                Value isThere);
+                Value inBounds);
   void storeUnits(Value from, int64_t rows, Value lane, int64_t elements,
                   RowOf rowOf);
   /// Calls `copy` with the number of elements of the unit that the call allows.

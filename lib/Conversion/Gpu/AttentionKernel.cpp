@@ -222,8 +222,7 @@ void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey,
   auto findLine = [&](int64_t first) {
     Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)), first);
     Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
-    Value query =
-        e.toInt64(e.least(e.div(row, sharing), shape.queryLength - 1));
+    Value query = e.toInt64(e.min(e.div(row, sharing), shape.queryLength - 1));
     // That of pages is of positions, whatever the query.
     Value line = pages ? e.toInt64(head) : query;
     if (!pages && shape.biasHeads > 1)
@@ -231,7 +230,7 @@ void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey,
     return e.offset(call.bias, e.mul(line, shape.keyCapacity * bytes));
   };
   softmax.addBias(scores, shape.biasType, findLine, [&](int64_t first) {
-    Value key = e.least(e.add(column, first), shape.keyCapacity - 1);
+    Value key = e.min(e.add(column, first), shape.keyCapacity - 1);
     return e.mul(e.toInt64(key), bytes);
   });
 }
@@ -263,13 +262,13 @@ void AttentionKernel::exchange(SoftmaxState &state, AttentionSoftmax &softmax) {
     Value bytes = e.add(e.mul(slot, count * 128), e.mul(lane, 4));
     return e.offset(e.offset(shared, tiles.getKeysOffset()), bytes);
   };
-  e.when(e.compare(arith::CmpIPredicate::ne, keyWarp, 0), [&] {
+  e.ifThen(e.compare(arith::CmpIPredicate::ne, keyWarp, 0), [&] {
     Value place = getPlace(e.sub(keyWarp, 1));
     for (auto [i, value] : llvm::enumerate(state.flatten()))
       e.store(value, e.offset(place, 128 * int64_t(i)), 4);
   });
   e.barrier();
-  auto merged = e.choose(
+  auto merged = e.ifElse(
       e.compare(arith::CmpIPredicate::eq, keyWarp, 0),
       [&] {
         SoftmaxState sum = state;
@@ -306,10 +305,10 @@ void AttentionKernel::write(const SoftmaxState &state,
   Value isWanted = LLVM::ICmpOp::create(
       e.builder, e.loc, LLVM::ICmpPredicate::ne, call.logSumExp, null);
   Value isFirst = e.compare(arith::CmpIPredicate::eq, e.rem(lane, 4), 0);
-  e.when(e.bitAnd(isWanted, isFirst), [&] {
+  e.ifThen(e.bitAnd(isWanted, isFirst), [&] {
     for (auto [half, logarithm] : llvm::enumerate(logarithms)) {
       Value row = e.add(e.add(firstRow, e.div(lane, 4)), 8 * int64_t(half));
-      e.when(e.compare(arith::CmpIPredicate::slt, row, shape.getRows()), [&] {
+      e.ifThen(e.compare(arith::CmpIPredicate::slt, row, shape.getRows()), [&] {
         Value head = e.add(e.mul(keyHead, shape.getSharing()),
                            e.rem(row, shape.getSharing()));
         Value line = e.add(e.mul(e.toInt64(batch), shape.queryLength),
@@ -323,7 +322,7 @@ void AttentionKernel::write(const SoftmaxState &state,
 
 void AttentionKernel::run() {
   if (shape.findsTokens())
-    e.when(pages->beginsRun(block), [&] { compute(); });
+    e.ifThen(pages->beginsRun(block), [&] { compute(); });
   else
     compute();
 }
@@ -379,8 +378,8 @@ void AttentionKernel::compute() {
     return getQueryRow(call.query, call.queryStride, e.add(blockRow, row),
                        shape.headSize);
   });
-  e.when(e.compare(arith::CmpIPredicate::slt, masks.firstTile, masks.endTile),
-         [&] { loadTile(masks.firstTile, masks.firstTile); });
+  e.ifThen(e.compare(arith::CmpIPredicate::slt, masks.firstTile, masks.endTile),
+           [&] { loadTile(masks.firstTile, masks.firstTile); });
   e.commitCopies();
   if (tiles.queriesInRegisters) {
     e.waitForCopies();
@@ -396,15 +395,15 @@ void AttentionKernel::compute() {
         e.waitForCopies();
         e.barrier();
         Value next = e.add(tile, 1);
-        e.when(e.compare(arith::CmpIPredicate::slt, next, masks.endTile),
-               [&] { loadTile(next, masks.firstTile); });
+        e.ifThen(e.compare(arith::CmpIPredicate::slt, next, masks.endTile),
+                 [&] { loadTile(next, masks.firstTile); });
         e.commitCopies();
 
         Value start = e.mul(tile, tiles.keys);
         masks.readPadding(start);
         if (pages)
           masks.readPages(start, [&](Value key) {
-            return findKey(key, shape.headSize).isThere;
+            return findKey(key, shape.headSize).inBounds;
           });
         Value stage = getStage(tile, masks.firstTile);
         Value keys = e.offset(stage, e.mul(warpKey, tiles.head.pitch));
@@ -428,8 +427,8 @@ void AttentionKernel::compute() {
   if (tiles.keyWarps == 1)
     finish(state, softmax, splits, *products);
   else
-    e.when(e.compare(arith::CmpIPredicate::eq, keyWarp, 0),
-           [&] { finish(state, softmax, splits, *products); });
+    e.ifThen(e.compare(arith::CmpIPredicate::eq, keyWarp, 0),
+             [&] { finish(state, softmax, splits, *products); });
 }
 
 gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,

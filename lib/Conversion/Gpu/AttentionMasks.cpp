@@ -29,8 +29,8 @@ AttentionMasks::AttentionMasks(KernelEmitter &emitter,
   };
   Value first = getPosition(e.div(blockRow, shape.getSharing()));
   Value lastRow = e.add(blockRow, tiles.getRows() - 1);
-  Value last = getPosition(
-      e.least(e.div(lastRow, shape.getSharing()), e.sub(queries, 1)));
+  Value last =
+      getPosition(e.min(e.div(lastRow, shape.getSharing()), e.sub(queries, 1)));
   firstKey = e.toInt32(getLowest(first));
   firstTile = e.div(firstKey, tiles.keys);
   endTile =
@@ -45,21 +45,21 @@ std::pair<Value, Value> AttentionMasks::getVisible(int64_t half) {
   Value position = e.add(queryOffset, e.toInt64(query));
   Value from = e.toInt32(getLowest(position));
   Value to = e.toInt32(getHighest(position));
-  return {from, e.greatest(e.sub(to, from), 0)};
+  return {from, e.max(e.sub(to, from), 0)};
 }
 
 Value AttentionMasks::getLowest(Value position) {
   if (!sight.from)
     return e.int64(0);
   Value key = e.add(position, *sight.from);
-  return e.least(e.greatest(key, 0), keyLength);
+  return e.min(e.max(key, 0), keyLength);
 }
 
 Value AttentionMasks::getHighest(Value position) {
   if (!sight.to)
     return keyLength;
   Value key = e.add(position, *sight.to);
-  return e.least(e.greatest(key, 0), keyLength);
+  return e.min(e.max(key, 0), keyLength);
 }
 
 void AttentionMasks::readBits(Value start,
@@ -87,13 +87,13 @@ void AttentionMasks::readPadding(Value start) {
   Type type = e.builder.getIntegerType(8 * bytes);
   readBits(start, [&](Value position, Value isOwn) {
     Value key = e.toInt64(position);
-    Value isThere = e.compare(arith::CmpIPredicate::slt, key, keyLength);
+    Value inBounds = e.compare(arith::CmpIPredicate::slt, key, keyLength);
     if (isOwn)
-      isThere = e.bitAnd(isThere, isOwn);
+      inBounds = e.bitAnd(inBounds, isOwn);
     Value hidden = e.builder.createOrFold<arith::ConstantOp>(
         e.loc, e.builder.getBoolAttr(false));
-    return e.choose(
-        isThere,
+    return e.ifElse(
+        inBounds,
         [&] {
           Value loaded = e.load(type, e.offset(mask, e.mul(key, bytes)), bytes);
           return KernelEmitter::Values{
@@ -150,7 +150,7 @@ Fragments AttentionMasks::apply(const Fragments &scores, Value start) {
         llvm::append_range(values, tile);
     return values;
   };
-  KernelEmitter::Values flat = e.choose(
+  KernelEmitter::Values flat = e.ifElse(
       isWhole, [&] { return flatten(scores); },
       [&] { return flatten(applyByElement(scores, start)); });
   Fragments result = scores;

@@ -36,7 +36,7 @@ AttentionOrder::Place AttentionOrder::locate(KernelEmitter &e,
   Value first = e.mul(group, together);
   Value size = e.int32(together);
   if (lines % together != 0) // the last group is smaller
-    size = e.least(e.sub(e.int32(lines), first), together);
+    size = e.min(e.sub(e.int32(lines), first), together);
   Value line = e.add(first, e.rem(within, size));
   return {split, e.div(within, size), e.rem(line, heads), e.div(line, heads)};
 }

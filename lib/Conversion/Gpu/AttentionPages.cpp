@@ -35,8 +35,7 @@ Value AttentionPages::goesOn(Value token) {
 
 Value AttentionPages::beginsRun(Value token) {
   Value isFirst = e.compare(arith::CmpIPredicate::eq, e.rem(token, most), 0);
-  Value isNew =
-      e.compare(arith::CmpIPredicate::eq, goesOn(e.greatest(token, 1)), 0);
+  Value isNew = e.compare(arith::CmpIPredicate::eq, goesOn(e.max(token, 1)), 0);
   return e.bitOr(isFirst, isNew);
 }
 
@@ -49,7 +48,7 @@ Value AttentionPages::countTokens(Value token, Value lane) {
     Value other = e.add(token, e.add(lane, first));
     Value isEnd = e.compare(arith::CmpIPredicate::sge, other, tokens);
     words.push_back(
-        e.ballot(e.bitOr(isEnd, beginsRun(e.least(other, tokens - 1)))));
+        e.ballot(e.bitOr(isEnd, beginsRun(e.min(other, tokens - 1)))));
   }
   Value count = e.int32(most);
   for (int64_t i = int64_t(words.size()) - 1; i >= 0; --i) {
@@ -64,25 +63,25 @@ Value AttentionPages::countTokens(Value token, Value lane) {
 void AttentionPages::place(Value token, Value count, Value &queryOffset,
                            Value &keyLength) {
   Value row = loadNumber(rows, token);
-  Value isThere = isRow(row);
-  Value own = e.select(isThere, row, e.int32(0));
+  Value inBounds = isRow(row);
+  Value own = e.select(inBounds, row, e.int32(0));
   slots = e.offset(table, e.toInt64(e.mul(own, pages.slots * 4)));
   queryOffset = e.toInt64(loadNumber(positions, token));
   Value end = e.add(queryOffset, e.toInt64(count));
-  Value seen = e.least(e.greatest(end, 0), shape.keyCapacity);
-  keyLength = e.select(isThere, seen, e.int64(0));
+  Value seen = e.min(e.max(end, 0), shape.keyCapacity);
+  keyLength = e.select(inBounds, seen, e.int64(0));
 }
 
 FoundRow AttentionPages::find(Value key, Value from, Value to, int64_t size) {
-  Value isThere =
+  Value inBounds =
       e.compare(arith::CmpIPredicate::ult, e.sub(key, from), e.sub(to, from));
-  Value slot = e.select(isThere, e.div(key, pages.page), e.int32(0));
+  Value slot = e.select(inBounds, e.div(key, pages.page), e.int32(0));
   Value page = loadNumber(slots, slot);
-  isThere = e.bitAnd(isThere, e.compare(arith::CmpIPredicate::ult, page,
-                                        pages.cells / pages.page));
+  inBounds = e.bitAnd(inBounds, e.compare(arith::CmpIPredicate::ult, page,
+                                          pages.cells / pages.page));
   Value cell =
-      e.select(isThere, e.add(e.mul(page, pages.page), e.rem(key, pages.page)),
+      e.select(inBounds, e.add(e.mul(page, pages.page), e.rem(key, pages.page)),
                e.int32(0));
   int64_t bytes = shape.keyHeads * size * shape.getBytes(shape.keyType);
-  return {e.mul(e.toInt64(cell), bytes), isThere};
+  return {e.mul(e.toInt64(cell), bytes), inBounds};
 }

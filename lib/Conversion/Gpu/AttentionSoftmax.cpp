@@ -136,21 +136,21 @@ void AttentionSoftmax::followGreatest(SoftmaxState &state,
     Value score = own[0][first];
     for (const auto &tile : own)
       for (size_t side = 0; side < 2; ++side)
-        score = e.greatestf(score, tile[first + side]);
-    greatest.push_back(e.greatestOfQuad(score));
+        score = e.maxf(score, tile[first + side]);
+    greatest.push_back(e.maxOfQuad(score));
     Value isFar = e.compare(arith::CmpFPredicate::OGT, greatest.back(),
                             e.addf(state.greatest[row], e.float32(room)));
     isHigher = isHigher ? e.bitOr(isHigher, isFar) : isFar;
   }
   Value isAny =
       e.compare(arith::CmpIPredicate::ne, e.ballot(isHigher), int64_t(0));
-  state.assign(e.choose(
+  state.assign(e.ifElse(
       isAny,
       [&] {
         SoftmaxState scaled = state;
         for (auto [row, score] : llvm::enumerate(greatest)) {
           Value before = state.greatest[row];
-          scaled.greatest[row] = e.greatestf(before, score);
+          scaled.greatest[row] = e.maxf(before, score);
           Value shift = getShift(scaled.greatest[row]);
           rescale(scaled, row, getPower(before, shift));
         }
@@ -187,7 +187,7 @@ void AttentionSoftmax::merge(SoftmaxState &state,
   SmallVector<Value> multipliers;
   for (int64_t row = 0; row < rows; ++row) {
     Value before = state.greatest[row], theirs = other(next++);
-    state.greatest[row] = e.greatestf(before, theirs);
+    state.greatest[row] = e.maxf(before, theirs);
     Value shift = getShift(state.greatest[row]);
     multipliers.push_back(getPower(theirs, shift));
     rescale(state, row, getPower(before, shift));
@@ -213,7 +213,7 @@ Value AttentionSoftmax::readSink(Value sinks, Type type, Value head) {
 void AttentionSoftmax::addSinks(SoftmaxState &state, ArrayRef<Value> sinks) {
   for (auto [row, sink] : llvm::enumerate(sinks)) {
     Value before = state.greatest[row];
-    state.greatest[row] = e.greatestf(before, sink);
+    state.greatest[row] = e.maxf(before, sink);
     Value shift = getShift(state.greatest[row]);
     rescale(state, row, getPower(before, shift));
     state.sum[row] = e.addf(state.sum[row], getPower(sink, shift));

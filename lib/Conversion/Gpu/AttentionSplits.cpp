@@ -39,7 +39,7 @@ int64_t AttentionSplits::getScratchBytes(const AttentionShape &shape,
 }
 
 void AttentionSplits::narrow(Value &first, Value &end, Value split) {
-  Value count = e.greatest(e.sub(end, first), 0);
+  Value count = e.max(e.sub(end, first), 0);
   auto getBorder = [&](Value number) {
     return e.add(first, e.div(e.mul(count, number), tiles.splits));
   };
@@ -70,13 +70,13 @@ void AttentionSplits::store(const SoftmaxState &state,
   Value isFirst = e.compare(arith::CmpIPredicate::eq, e.rem(lane, 4), 0);
   for (int64_t half = 0; half < 2 * tiles.fragments; ++half) {
     Value row = e.add(e.add(firstRow, e.div(lane, 4)), 8 * half);
-    e.when(isRow(row), [&] {
+    e.ifThen(isRow(row), [&] {
       row = e.add(row, before);
       Value own = e.toInt64(split);
       products.storeSums(state.outputs[half / 2], half % 2,
                          e.offset(getSums(scratch, line, row),
                                   e.mul(own, tiles.value.padded * 4)));
-      e.when(isFirst, [&] {
+      e.ifThen(isFirst, [&] {
         e.store(e.makeVector({state.greatest[half], state.sum[half]}),
                 e.offset(getPairs(scratch, line, row), e.mul(own, 8)), 8);
       });
@@ -135,24 +135,24 @@ void CombineKernel::reduce(Value pairs, Value &shift, Value &sum) {
   Value greatest = lowest;
   for (int64_t first = 0; first < tiles.splits; first += 32) {
     Value split = e.add(lane, first);
-    Value isThere = e.compare(arith::CmpIPredicate::slt, split, tiles.splits);
+    Value inBounds = e.compare(arith::CmpIPredicate::slt, split, tiles.splits);
     Value place =
-        e.offset(pairs, e.toInt64(e.mul(e.least(split, tiles.splits - 1), 8)));
+        e.offset(pairs, e.toInt64(e.mul(e.min(split, tiles.splits - 1), 8)));
     Value pair = e.load(VectorType::get(2, e.f32), place, 8);
     auto get = [&](int64_t i) -> Value {
       return LLVM::ExtractElementOp::create(e.builder, e.loc, pair, e.int32(i));
     };
-    own.push_back({e.select(isThere, get(0), lowest), get(1)});
-    greatest = e.greatestf(greatest, own.back().first);
+    own.push_back({e.select(inBounds, get(0), lowest), get(1)});
+    greatest = e.maxf(greatest, own.back().first);
   }
   Value sink;
   if (shape.sinksType) {
     Value head = e.add(e.mul(keyHead, shape.getSharing()),
                        e.rem(row, shape.getSharing()));
     sink = softmax.readSink(call.sinks, shape.sinksType, head);
-    greatest = e.greatestf(greatest, sink);
+    greatest = e.maxf(greatest, sink);
   }
-  shift = softmax.getShift(e.greatestOfWarp(greatest));
+  shift = softmax.getShift(e.maxOfWarp(greatest));
   sum = e.float32(0);
   for (auto [score, powers] : own)
     sum = e.fma(powers, softmax.getPower(score, shift), sum);
@@ -165,13 +165,13 @@ void CombineKernel::reduce(Value pairs, Value &shift, Value &sum) {
 Value CombineKernel::addUp(Value pairs, Value shift) {
   Value sums =
       e.offset(splits.getSums(call.scratch, line, row),
-               e.toInt64(e.mul(e.least(column, shape.valueSize - 1), 4)));
+               e.toInt64(e.mul(e.min(column, shape.valueSize - 1), 4)));
   SmallVector<std::pair<Value, Value>> own;
   for (int64_t first = 0; first < tiles.splits; first += form.groups) {
     Value split = e.add(group, first), place = split;
     bool mayEnd = first + form.groups > tiles.splits;
     if (mayEnd)
-      place = e.least(split, tiles.splits - 1);
+      place = e.min(split, tiles.splits - 1);
     place = e.toInt64(place);
     Value score = e.load(e.f32, e.offset(pairs, e.mul(place, 8)), 4);
     if (mayEnd)
@@ -208,7 +208,7 @@ void CombineKernel::write(Value result, Value logarithm) {
   int64_t sharing = shape.getSharing();
   Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
   Value query = e.toInt64(e.div(row, sharing));
-  e.when(e.compare(arith::CmpIPredicate::slt, column, shape.valueSize), [&] {
+  e.ifThen(e.compare(arith::CmpIPredicate::slt, column, shape.valueSize), [&] {
     Value position = e.add(e.mul(e.toInt64(batch), shape.queryLength), query);
     Value element =
         e.add(e.mul(position, call.outputStride),
@@ -225,7 +225,7 @@ void CombineKernel::write(Value result, Value logarithm) {
   Value isWanted = LLVM::ICmpOp::create(
       e.builder, e.loc, LLVM::ICmpPredicate::ne, call.logSumExp, null);
   Value isFirst = e.compare(arith::CmpIPredicate::eq, column, 0);
-  e.when(e.bitAnd(isWanted, isFirst), [&] {
+  e.ifThen(e.bitAnd(isWanted, isFirst), [&] {
     Value place = e.add(e.mul(e.toInt64(batch), shape.queryLength), query);
     place = e.add(e.mul(place, shape.queryHeads), e.toInt64(head));
     e.store(logarithm, e.offset(call.logSumExp, e.mul(place, 4)), 4);
@@ -251,7 +251,7 @@ void CombineKernel::run() {
   if (form.groups == 1)
     finish();
   else
-    e.when(e.compare(arith::CmpIPredicate::eq, group, 0), finish);
+    e.ifThen(e.compare(arith::CmpIPredicate::eq, group, 0), finish);
 }
 
 gpu::GPUFuncOp tp::generateAttentionCombine(gpu::GPUModuleOp module,

@@ -115,9 +115,9 @@ SmallVector<Value> tp::reduceWarps(OpBuilder &builder, Location loc,
   // Each group of lanes reads a copy of its own.
   int64_t copies = llvm::PowerOf2Ceil(warps);
   Value from = arith::AndIOp::create(builder, loc, lane, constant(copies - 1));
-  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                        from, constant(warps));
-  from = arith::SelectOp::create(builder, loc, isThere, from, constant(0));
+  Value inBounds = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::ult, from, constant(warps));
+  from = arith::SelectOp::create(builder, loc, inBounds, from, constant(0));
   SmallVector<Value> results;
   for (auto [i, partial] : llvm::enumerate(partials)) {
     Type type = partial.value.getType();
@@ -125,8 +125,8 @@ SmallVector<Value> tp::reduceWarps(OpBuilder &builder, Location loc,
         LLVM::LoadOp::create(builder, loc, getStored(type), getSlot(i, from));
     if (type.isInteger(1))
       value = arith::TruncIOp::create(builder, loc, type, value);
-    value =
-        arith::SelectOp::create(builder, loc, isThere, value, partial.identity);
+    value = arith::SelectOp::create(builder, loc, inBounds, value,
+                                    partial.identity);
     results.push_back(value);
   }
   return reduceInWarp(builder, loc, results, copies, combine);

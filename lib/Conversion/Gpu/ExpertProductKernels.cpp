@@ -63,8 +63,8 @@ private:
   /// Whether the position `side` behind this one of the width takes part; null
   /// if all do.
   Value isInside(Value position, int64_t side);
-  Value orZero(Value isThere, Value value) {
-    return isThere ? e.select(isThere, value, e.float32(0)) : value;
+  Value orZero(Value inBounds, Value value) {
+    return inBounds ? e.select(inBounds, value, e.float32(0)) : value;
   }
   void onTile(int64_t columns, function_ref<void()> body);
 
@@ -107,13 +107,13 @@ void ExpertProducts::onTile(int64_t columns, function_ref<void()> body) {
   first = get(1);
   count = get(2);
   column = e.mul(e.blockId(1), columns);
-  e.when(e.compare(arith::CmpIPredicate::sgt, count, 0), body);
+  e.ifThen(e.compare(arith::CmpIPredicate::sgt, count, 0), body);
 }
 
 Value ExpertProducts::isInside(Value position, int64_t side) {
   if (!shape.hasInside)
     return {};
-  Value own = e.least(e.add(position, side), shape.f - 1);
+  Value own = e.min(e.add(position, side), shape.f - 1);
   return e.compare(arith::CmpIPredicate::ne,
                    e.load(e.i32, getLine(call.inside, own, 4), 4), 0);
 }
@@ -126,7 +126,7 @@ Value ExpertProducts::isInside(Value position, int64_t side) {
 TileOperand ExpertProducts::rowsOf(Value base, int64_t size) {
   int64_t bytes = size * getBytes();
   return {false, bytes, [=, this](Value line) {
-            Value slot = e.add(first, e.least(line, e.sub(count, 1)));
+            Value slot = e.add(first, e.min(line, e.sub(count, 1)));
             Value row = e.load(e.i32, getLine(at(scratch.rowOf), slot, 4), 4);
             return getLine(base, row, bytes);
           }};
@@ -135,7 +135,7 @@ TileOperand ExpertProducts::rowsOf(Value base, int64_t size) {
 /// The slots themselves, in a table of scratch [slots, f].
 TileOperand ExpertProducts::slotsOf(int64_t table) {
   return {false, shape.f * getBytes(), [=, this](Value line) {
-            Value slot = e.add(first, e.least(line, e.sub(count, 1)));
+            Value slot = e.add(first, e.min(line, e.sub(count, 1)));
             return getLine(at(table), slot, scratch.widthPitch);
           }};
 }
@@ -159,8 +159,7 @@ TileOperand ExpertProducts::gateAndUp() {
                                  e.select(isUp, call.upScales, call.gateScales),
                                  e.select(isUp, call.upZeros, call.gateZeros)};
     return loadNumbers(e, *shape.gateForm, addresses, expert,
-                       e.least(e.add(column, own), shape.f - 1), position,
-                       size);
+                       e.min(e.add(column, own), shape.f - 1), position, size);
   });
 }
 
@@ -169,9 +168,9 @@ TileOperand ExpertProducts::downRows() {
   if (!shape.downForm)
     return matrix(call.down, shape.n, shape.f, false);
   return made([this](Value line, Value position, int64_t size) {
-    return loadNumbers(
-        e, *shape.downForm, {call.down, call.downScales, call.downZeros},
-        expert, e.least(e.add(column, line), shape.n - 1), position, size);
+    return loadNumbers(e, *shape.downForm,
+                       {call.down, call.downScales, call.downZeros}, expert,
+                       e.min(e.add(column, line), shape.n - 1), position, size);
   });
 }
 
@@ -187,7 +186,7 @@ TileOperand ExpertProducts::matrix(Value base, int64_t rows, int64_t columns,
   int64_t bytes = columns * getBytes();
   auto getRow = [=, this](Value line) {
     Value own = isAcross ? line : e.add(column, line);
-    own = e.least(own, rows - 1);
+    own = e.min(own, rows - 1);
     Value row = e.add(e.mul(e.toInt64(expert), rows), e.toInt64(own));
     return e.offset(base, e.mul(row, bytes));
   };
@@ -212,11 +211,11 @@ void ExpertProducts::writeSums(TileProduct &product, const Fragments &sums,
                                int64_t table, int64_t pitch, int64_t limit) {
   Value own = e.add(column, product.getOwnColumn());
   product.visitRows([&](Value row, int64_t fragment, int64_t half) {
-    e.when(e.compare(arith::CmpIPredicate::slt, row, count), [&] {
+    e.ifThen(e.compare(arith::CmpIPredicate::slt, row, count), [&] {
       Value line = getLine(at(table), e.add(first, row), pitch);
       for (auto [i, tile] : llvm::enumerate(sums[fragment])) {
         Value position = e.add(own, 8 * int64_t(i));
-        e.when(isLess(position, limit), [&] {
+        e.ifThen(isLess(position, limit), [&] {
           e.store(e.makeVector({tile[2 * half], tile[2 * half + 1]}),
                   getLine(line, position, 4), 8);
         });
@@ -253,7 +252,7 @@ Value ExpertProducts::getWidth(Value slot, Value position, Value gate,
   }
   if (shape.hasBiases) {
     Value index = e.add(e.mul(e.toInt64(expert), shape.f),
-                        e.toInt64(e.least(position, shape.f - 1)));
+                        e.toInt64(e.min(position, shape.f - 1)));
     auto load = [&](Value base) {
       return e.load(e.f32, e.offset(base, e.mul(index, 4)), 4);
     };
@@ -273,12 +272,12 @@ void ExpertProducts::gate() {
     Value own = e.add(e.add(column, e.div(product.getWarpColumn(), 2)),
                       e.rem(product.getOwnColumn(), 8));
     product.visitRows([&](Value row, int64_t fragment, int64_t half) {
-      e.when(e.compare(arith::CmpIPredicate::slt, row, count), [&] {
+      e.ifThen(e.compare(arith::CmpIPredicate::slt, row, count), [&] {
         Value slot = e.add(first, row);
         Value line = getLine(at(scratch.inner), slot, scratch.widthPitch);
         for (int64_t tile = 0; tile < tiles.tiles; tile += 2) {
           Value position = e.add(own, 4 * tile);
-          e.when(isLess(position, shape.f), [&] {
+          e.ifThen(isLess(position, shape.f), [&] {
             SmallVector<Value> both;
             for (int64_t side = 0; side < 2; ++side) {
               Value inner = getWidth(slot, e.add(position, side),
@@ -334,7 +333,7 @@ void ExpertProducts::sides() {
                        e.div(product.getWarpColumn(), tiles.getWarpColumns()));
     product.visitRows([&](Value row, int64_t fragment, int64_t half) {
       Value isRow = e.compare(arith::CmpIPredicate::slt, row, count);
-      Value slot = e.add(first, e.least(row, e.sub(count, 1)));
+      Value slot = e.add(first, e.min(row, e.sub(count, 1)));
       Value weight = e.load(e.f32, getLine(at(scratch.weightOf), slot, 4), 4);
       Value total = e.float32(0);
       for (int64_t tile = 0; tile < tiles.tiles; tile += 2) {
@@ -355,18 +354,18 @@ void ExpertProducts::sides() {
             // Where the row has no second column there is nothing in memory.
             by = e.select(isLess(e.add(position, side), shape.f), by,
                           e.float32(0));
-            Value isThere = isInside(position, side);
-            by = orZero(isThere, by);
+            Value inBounds = isInside(position, side);
+            by = orZero(inBounds, by);
             Value active =
                 nn::buildActivation(e.builder, e.loc, shape.activation, gate);
             Value slope = nn::buildActivationSlope(e.builder, e.loc,
                                                    shape.activation, gate);
-            Value inner = orZero(isThere, round(e.mulf(active, up))),
+            Value inner = orZero(inBounds, round(e.mulf(active, up))),
                   scaled = e.mulf(weight, by);
             weighted.push_back(e.mulf(weight, inner));
             byGate.push_back(
-                orZero(isThere, e.mulf(scaled, e.mulf(up, slope))));
-            byUp.push_back(orZero(isThere, e.mulf(scaled, active)));
+                orZero(inBounds, e.mulf(scaled, e.mulf(up, slope))));
+            byUp.push_back(orZero(inBounds, e.mulf(scaled, active)));
             Value isColumn = isLess(e.add(position, side), shape.f);
             sum = e.addf(sum,
                          e.select(isColumn, e.mulf(inner, by), e.float32(0)));
@@ -379,12 +378,12 @@ void ExpertProducts::sides() {
                       (*values)[0], (*values)[1]);
           return KernelEmitter::Values{sum};
         };
-        total = e.choose(e.bitAnd(isRow, isLess(position, shape.f)), compute,
+        total = e.ifElse(e.bitAnd(isRow, isLess(position, shape.f)), compute,
                          [&] { return KernelEmitter::Values{total}; })[0];
       }
       total = e.sumOfQuad(total);
       Value isFirst = e.compare(arith::CmpIPredicate::eq, inWarp, 0);
-      e.when(e.bitAnd(isRow, isFirst), [&] {
+      e.ifThen(e.bitAnd(isRow, isFirst), [&] {
         Value line = getLine(at(scratch.parts), slot, 4 * shape.countParts());
         e.store(total, getLine(line, part, 4), 4);
       });
@@ -431,12 +430,12 @@ void ExpertProducts::addWeights(TileOperand left, TileOperand right,
       e.offset(result, e.mul(e.toInt64(expert), rows * columns * int64_t(4)));
   product.visitRows([&](Value inTile, int64_t fragment, int64_t half) {
     Value row = e.add(row0, inTile);
-    e.when(isLess(row, rows), [&] {
+    e.ifThen(isLess(row, rows), [&] {
       Value line = getLine(matrix, row, 4 * columns);
       for (auto [i, values] : llvm::enumerate(sums[fragment]))
         for (int64_t side = 0; side < 2; ++side) {
           Value position = e.add(own, 8 * int64_t(i) + side);
-          e.when(isLess(position, columns), [&] {
+          e.ifThen(isLess(position, columns), [&] {
             e.store(values[2 * half + side], getLine(line, position, 4), 4);
           });
         }

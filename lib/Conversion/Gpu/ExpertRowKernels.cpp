@@ -134,7 +134,7 @@ private:
 /// A bit for each expert of the word that the warp's row uses.
 Value ExpertRowKernels::loadUses(Value row, Value word) {
   Value expert = e.add(e.mul(word, 32), lane);
-  Value weight = e.choose(
+  Value weight = e.ifElse(
       isLess(expert, e.int32(shape.experts)),
       [&] {
         return KernelEmitter::Values{e.load(e.f32, getWeight(row, expert), 4)};
@@ -147,7 +147,7 @@ Value ExpertRowKernels::loadUses(Value row, Value word) {
 /// that it takes no slots of other rows, and as one to become NaN.
 void ExpertRowKernels::mark() {
   Value row = e.add(e.mul(e.blockId(0), markedRows), warp);
-  e.when(isLess(row, e.int32(shape.rows)), [&] {
+  e.ifThen(isLess(row, e.int32(shape.rows)), [&] {
     Value isBroken;
     if (shape.mayBreakPromise()) {
       Value uses = e.loop(e.int32(0), e.int32(shape.getWords()), 1, e.int32(0),
@@ -164,7 +164,7 @@ void ExpertRowKernels::mark() {
              Value bits = loadUses(row, word);
              if (isBroken)
                bits = e.select(isBroken, e.int32(0), bits);
-             e.when(isZero(lane), [&] {
+             e.ifThen(isZero(lane), [&] {
                Value index =
                    e.mul(e.add(e.mul(row, shape.getWords()), word), 2);
                e.store(bits, at(scratch.marks, index), 4);
@@ -172,7 +172,7 @@ void ExpertRowKernels::mark() {
              });
              return KernelEmitter::Values{e.add(before, e.popCount(bits))};
            });
-    e.keptLoop(lane, e.int32(shape.chosen), 32, [&](Value number) {
+    e.loopNoUnroll(lane, e.int32(shape.chosen), 32, [&](Value number) {
       Value none = e.int32(-1);
       if (isBroken)
         none = e.select(e.bitAnd(isBroken, isZero(number)), e.int32(-2), none);
@@ -204,7 +204,7 @@ ExpertRowKernels::visitRows(Value expert, ValueRange initial, Visit body) {
       [&](Value start, ValueRange carried) {
         Value row = e.add(start, lane);
         Value isRow = isLess(row, e.int32(shape.rows));
-        Mark mark = loadMark(e.least(row, shape.rows - 1), word);
+        Mark mark = loadMark(e.min(row, shape.rows - 1), word);
         Value uses = e.bitAnd(e.shiftRight(mark.bits, bit), 1);
         uses = e.bitAnd(isRow, e.compare(arith::CmpIPredicate::ne, uses, 0));
         Value number =
@@ -246,15 +246,14 @@ void ExpertRowKernels::writeTiles(Value expert, Value first, Value count) {
     end = e.select(isZero(count), begin, end);
   end = e.select(e.compare(arith::CmpIPredicate::eq, expert, shape.experts - 1),
                  e.int32(shape.countTiles()), end);
-  e.keptLoop(e.add(begin, thread), end, 32 * getPlaceWarps(shape),
-             [&](Value tile) {
-               Value skipped = e.mul(e.sub(tile, begin), size);
-               Value own = e.least(e.sub(count, skipped), size);
-               Value slot = e.add(first, skipped);
-               Value entry =
-                   e.makeVector({expert, slot, e.greatest(own, 0), e.int32(0)});
-               e.store(entry, at(scratch.tiles, e.mul(tile, 4)), 16);
-             });
+  e.loopNoUnroll(
+      e.add(begin, thread), end, 32 * getPlaceWarps(shape), [&](Value tile) {
+        Value skipped = e.mul(e.sub(tile, begin), size);
+        Value own = e.min(e.sub(count, skipped), size);
+        Value slot = e.add(first, skipped);
+        Value entry = e.makeVector({expert, slot, e.max(own, 0), e.int32(0)});
+        e.store(entry, at(scratch.tiles, e.mul(tile, 4)), 16);
+      });
 }
 
 /// A block has an expert. What its warps count lies in shared memory: rows of
@@ -272,7 +271,7 @@ void ExpertRowKernels::place() {
   Value before = counts[1];
   for (int64_t mask : {16, 8, 4, 2, 1})
     before = e.add(before, e.shuffleXor(before, mask));
-  e.when(isZero(lane), [&] {
+  e.ifThen(isZero(lane), [&] {
     Value place = e.offset(shared, e.mul(warp, 8));
     e.store(counts[0], place, 4);
     e.store(before, e.offset(place, 4), 4);
@@ -293,7 +292,7 @@ void ExpertRowKernels::place() {
         Value bits = e.ballot(uses);
         Value slot =
             e.add(carried.front(), e.popCount(e.bitAnd(bits, getBelow(lane))));
-        e.when(uses, [&] {
+        e.ifThen(uses, [&] {
           Value index = e.add(e.mul(row, shape.chosen), number);
           e.store(row, at(scratch.rowOf, slot), 4);
           e.store(slot, at(scratch.slotOf, index), 4);
@@ -303,7 +302,7 @@ void ExpertRowKernels::place() {
         return KernelEmitter::Values{e.add(carried.front(), e.popCount(bits))};
       });
   writeTiles(expert, first, count);
-  e.when(isZero(thread), [&] {
+  e.ifThen(isZero(thread), [&] {
     Value span = e.mul(expert, 2);
     e.store(first, at(scratch.spans, span), 4);
     e.store(count, at(scratch.spans, e.add(span, 1)), 4);
@@ -331,7 +330,7 @@ void ExpertRowKernels::combine() {
   int64_t width = shape.getSummed();
   Value column =
       e.mul(e.add(e.mul(e.blockId(1), getCombineThreads(shape)), thread), unit);
-  e.when(isLess(column, e.int32(width)), [&] {
+  e.ifThen(isLess(column, e.int32(width)), [&] {
     Type sums = VectorType::get(unit, e.f32);
     Value zero = arith::ConstantOp::create(e.builder, e.loc,
                                            e.builder.getZeroAttr(sums));
@@ -352,14 +351,14 @@ void ExpertRowKernels::combine() {
                 e.fma(e.makeVector(SmallVector<Value>(unit, weight)), part,
                       carried.front())};
           };
-          return e.choose(
+          return e.ifElse(
               e.compare(arith::CmpIPredicate::sge, slot, 0), add,
               [&] { return KernelEmitter::Values{carried.front()}; });
         })[0];
     storeResult(row, column, orNaN(row, sum));
   });
   if (shape.isBackward)
-    e.when(isZero(e.blockId(1)), [&] { sumRouting(row); });
+    e.ifThen(isZero(e.blockId(1)), [&] { sumRouting(row); });
 }
 
 /// Four columns of a row, rounded, as far as there are so many.
@@ -372,7 +371,7 @@ void ExpertRowKernels::storeResult(Value row, Value column, Value result) {
   Value place = e.offset(call.result, e.mul(index, bytes));
   auto storeEach = [&] {
     for (int64_t i = 0; i < unit; ++i)
-      e.when(isLess(e.add(column, i), e.int32(width)), [&] {
+      e.ifThen(isLess(e.add(column, i), e.int32(width)), [&] {
         Value value = LLVM::ExtractElementOp::create(e.builder, e.loc, result,
                                                      e.int32(i));
         e.store(value, e.offset(place, i * bytes), bytes);
@@ -384,7 +383,7 @@ void ExpertRowKernels::storeResult(Value row, Value column, Value result) {
     return;
   }
   Value address = LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, place);
-  e.choose(
+  e.ifElse(
       isZero(e.bitAnd(address, unit * bytes - 1)),
       [&] {
         e.store(result, place, unit * bytes);
@@ -407,7 +406,7 @@ void ExpertRowKernels::sumRouting(Value row) {
                         e.addf(carried.front(), e.load(e.f32, place, 4))};
                   });
   };
-  e.keptLoop(
+  e.loopNoUnroll(
       thread, e.int32(shape.experts), getCombineThreads(shape),
       [&](Value expert) {
         Value bit = e.rem(expert, 32);
@@ -416,7 +415,7 @@ void ExpertRowKernels::sumRouting(Value row) {
         Value number =
             e.add(mark.before, e.popCount(e.bitAnd(mark.bits, getBelow(bit))));
         Value index = e.add(e.mul(row, shape.chosen), number);
-        Value sum = e.choose(
+        Value sum = e.ifElse(
             isZero(uses), [&] { return KernelEmitter::Values{e.float32(0)}; },
             [&] {
               return sumParts(e.load(e.i32, at(scratch.slotOf, index), 4));

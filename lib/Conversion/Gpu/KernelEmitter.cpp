@@ -37,9 +37,6 @@ Value KernelEmitter::float32(double value) {
                                    builder.getF32FloatAttr(value));
 }
 
-Value KernelEmitter::compare(arith::CmpIPredicate predicate, Value a, Value b) {
-  return builder.createOrFold<arith::CmpIOp>(loc, predicate, a, b);
-}
 Value KernelEmitter::compare(arith::CmpFPredicate predicate, Value a, Value b) {
   return arith::CmpFOp::create(builder, loc, predicate, a, b);
 }
@@ -63,7 +60,7 @@ Value KernelEmitter::fma(Value a, Value b, Value c) {
 Value KernelEmitter::negate(Value a) {
   return arith::NegFOp::create(builder, loc, a);
 }
-Value KernelEmitter::greatestf(Value a, Value b) {
+Value KernelEmitter::maxf(Value a, Value b) {
   return LLVM::MaxNumOp::create(builder, loc, a, b);
 }
 Value KernelEmitter::reciprocal(Value a) {
@@ -133,12 +130,12 @@ void KernelEmitter::store(Value value, Value pointer, int64_t alignment) {
   LLVM::StoreOp::create(builder, loc, value, pointer, alignment);
 }
 void KernelEmitter::copyAsync(Value to, Value from, int64_t bytes,
-                              Value isThere) {
+                              Value inBounds) {
   // Only copies of 16 bytes may go past the first-level cache.
   auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG
                            : NVVM::LoadCacheModifierKind::CA;
   NVVM::CpAsyncOp::create(builder, loc, to, from, bytes, cache,
-                          select(isThere, int32(bytes), int32(0)));
+                          select(inBounds, int32(bytes), int32(0)));
 }
 void KernelEmitter::commitCopies() {
   NVVM::CpAsyncCommitGroupOp::create(builder, loc);
@@ -188,9 +185,9 @@ Value KernelEmitter::sumOfQuad(Value value) {
     value = addf(value, shuffleXor(value, mask));
   return value;
 }
-Value KernelEmitter::greatestOfQuad(Value value) {
+Value KernelEmitter::maxOfQuad(Value value) {
   for (int64_t mask : {1, 2})
-    value = greatestf(value, shuffleXor(value, mask));
+    value = maxf(value, shuffleXor(value, mask));
   return value;
 }
 
@@ -199,9 +196,9 @@ Value KernelEmitter::sumOfWarp(Value value) {
     value = addf(value, shuffleXor(value, mask));
   return value;
 }
-Value KernelEmitter::greatestOfWarp(Value value) {
+Value KernelEmitter::maxOfWarp(Value value) {
   for (int64_t mask : {16, 8, 4, 2, 1})
-    value = greatestf(value, shuffleXor(value, mask));
+    value = maxf(value, shuffleXor(value, mask));
   return value;
 }
 
@@ -239,8 +236,8 @@ KernelEmitter::loop(Value from, Value to, int64_t step, ValueRange initial,
   return Values(loop.getResults());
 }
 
-void KernelEmitter::keptLoop(Value from, Value to, int64_t step,
-                             function_ref<void(Value)> body) {
+void KernelEmitter::loopNoUnroll(Value from, Value to, int64_t step,
+                                 function_ref<void(Value)> body) {
   auto loop =
       scf::ForOp::create(builder, loc, from, to, like(from, step), ValueRange(),
                          [&](OpBuilder &, Location, Value index, ValueRange) {
@@ -250,7 +247,7 @@ void KernelEmitter::keptLoop(Value from, Value to, int64_t step,
   annotate(loop, /*keepsInvariants=*/false, /*isUnrolled=*/false);
 }
 
-KernelEmitter::Values KernelEmitter::choose(Value condition,
+KernelEmitter::Values KernelEmitter::ifElse(Value condition,
                                             function_ref<Values()> yes,
                                             function_ref<Values()> no) {
   auto branch = scf::IfOp::create(
@@ -260,7 +257,7 @@ KernelEmitter::Values KernelEmitter::choose(Value condition,
   return Values(branch.getResults());
 }
 
-void KernelEmitter::when(Value condition, function_ref<void()> body) {
+void KernelEmitter::ifThen(Value condition, function_ref<void()> body) {
   scf::IfOp::create(builder, loc, condition, [&](OpBuilder &, Location) {
     body();
     scf::YieldOp::create(builder, loc);

@@ -35,33 +35,22 @@ public:
   Value float32(double value);
 
   /// Arithmetic on integers of one type; the second operand may be a number.
-  /// Division is unsigned, least and greatest are signed.
-  Value add(Value a, Value b) { return fold<mlir::arith::AddIOp>(a, b); }
-  Value sub(Value a, Value b) { return fold<mlir::arith::SubIOp>(a, b); }
-  Value mul(Value a, Value b) { return fold<mlir::arith::MulIOp>(a, b); }
-  Value div(Value a, Value b) { return fold<mlir::arith::DivUIOp>(a, b); }
-  Value rem(Value a, Value b) { return fold<mlir::arith::RemUIOp>(a, b); }
-  Value least(Value a, Value b) { return fold<mlir::arith::MinSIOp>(a, b); }
-  Value greatest(Value a, Value b) { return fold<mlir::arith::MaxSIOp>(a, b); }
-  Value bitAnd(Value a, Value b) { return fold<mlir::arith::AndIOp>(a, b); }
+  /// Division is unsigned, min and max are signed.
+  Value add(Value a, auto b) { return fold<mlir::arith::AddIOp>(a, b); }
+  Value sub(Value a, auto b) { return fold<mlir::arith::SubIOp>(a, b); }
+  Value mul(Value a, auto b) { return fold<mlir::arith::MulIOp>(a, b); }
+  Value div(Value a, auto b) { return fold<mlir::arith::DivUIOp>(a, b); }
+  Value rem(Value a, auto b) { return fold<mlir::arith::RemUIOp>(a, b); }
+  Value min(Value a, auto b) { return fold<mlir::arith::MinSIOp>(a, b); }
+  Value max(Value a, auto b) { return fold<mlir::arith::MaxSIOp>(a, b); }
+  Value bitAnd(Value a, auto b) { return fold<mlir::arith::AndIOp>(a, b); }
   Value bitOr(Value a, Value b) { return fold<mlir::arith::OrIOp>(a, b); }
-  Value shiftRight(Value a, Value b) {
-    return fold<mlir::arith::ShRUIOp>(a, b);
-  }
+  Value shiftRight(Value a, auto b) { return fold<mlir::arith::ShRUIOp>(a, b); }
   Value shiftLeft(Value a, Value b) { return fold<mlir::arith::ShLIOp>(a, b); }
   Value popCount(Value a);
-  Value add(Value a, int64_t b) { return add(a, like(a, b)); }
-  Value sub(Value a, int64_t b) { return sub(a, like(a, b)); }
-  Value mul(Value a, int64_t b) { return mul(a, like(a, b)); }
-  Value div(Value a, int64_t b) { return div(a, like(a, b)); }
-  Value rem(Value a, int64_t b) { return rem(a, like(a, b)); }
-  Value least(Value a, int64_t b) { return least(a, like(a, b)); }
-  Value greatest(Value a, int64_t b) { return greatest(a, like(a, b)); }
-  Value bitAnd(Value a, int64_t b) { return bitAnd(a, like(a, b)); }
-  Value shiftRight(Value a, int64_t b) { return shiftRight(a, like(a, b)); }
-  Value compare(mlir::arith::CmpIPredicate predicate, Value a, Value b);
-  Value compare(mlir::arith::CmpIPredicate predicate, Value a, int64_t b) {
-    return compare(predicate, a, like(a, b));
+  Value compare(mlir::arith::CmpIPredicate predicate, Value a, auto b) {
+    return builder.createOrFold<mlir::arith::CmpIOp>(loc, predicate, a,
+                                                     like(a, b));
   }
   Value compare(mlir::arith::CmpFPredicate predicate, Value a, Value b);
   Value select(Value condition, Value a, Value b);
@@ -74,7 +63,7 @@ public:
   Value mulf(Value a, Value b) { return fold<mlir::arith::MulFOp>(a, b); }
   Value fma(Value a, Value b, Value c);
   Value negate(Value a);
-  Value greatestf(Value a, Value b);
+  Value maxf(Value a, Value b);
   Value exp2(Value a);
   Value tanh(Value a);
   Value log2(Value a);
@@ -90,8 +79,8 @@ public:
   Value load(mlir::Type type, Value pointer, int64_t alignment);
   void store(Value value, Value pointer, int64_t alignment);
   /// Starts a copy of 4, 8 or 16 bytes from global to shared memory; zeros
-  /// arrive, and nothing is read, where `isThere` is false.
-  void copyAsync(Value to, Value from, int64_t bytes, Value isThere);
+  /// arrive, and nothing is read, where `inBounds` is false.
+  void copyAsync(Value to, Value from, int64_t bytes, Value inBounds);
   void commitCopies();
   /// Waits for this thread's copies; a barrier makes them everyone's.
   void waitForCopies();
@@ -106,32 +95,33 @@ public:
   Value shuffleInQuad(Value value, int64_t source);
   /// Bit i: the condition of lane i.
   Value ballot(Value condition);
-  /// Sum, and greatest, over the four lanes of a group.
+  /// Sum, and maximum, over the four lanes of a group.
   Value sumOfQuad(Value value);
-  Value greatestOfQuad(Value value);
+  Value maxOfQuad(Value value);
   Value sumOfWarp(Value value);
-  Value greatestOfWarp(Value value);
+  Value maxOfWarp(Value value);
 
   /// Control. The bodies give what is carried, or the results. What a body
   /// computes stays in the loop: moved out by the optimiser, it would take
-  /// registers in every iteration even where it is rarely used. A kept loop is
-  /// not unrolled.
+  /// registers in every iteration even where it is rarely used. loopNoUnroll
+  /// makes a loop that the optimiser leaves rolled.
   Values loop(Value from, Value to, int64_t step, mlir::ValueRange initial,
               llvm::function_ref<Values(Value, mlir::ValueRange)> body);
-  void keptLoop(Value from, Value to, int64_t step,
-                llvm::function_ref<void(Value)> body);
-  Values choose(Value condition, llvm::function_ref<Values()> yes,
+  void loopNoUnroll(Value from, Value to, int64_t step,
+                    llvm::function_ref<void(Value)> body);
+  Values ifElse(Value condition, llvm::function_ref<Values()> yes,
                 llvm::function_ref<Values()> no);
-  void when(Value condition, llvm::function_ref<void()> body);
+  void ifThen(Value condition, llvm::function_ref<void()> body);
 
 private:
   Value constant(mlir::Type type, int64_t value);
-  /// A constant of the type of `a`.
-  Value like(Value a, int64_t value) { return constant(a.getType(), value); }
+  /// The operand, or a constant of the type of `a`.
+  Value like(Value, Value b) { return b; }
+  Value like(Value a, int64_t b) { return constant(a.getType(), b); }
   /// An operation, or the constant that it comes to.
   template <typename Op>
-  Value fold(Value a, Value b) {
-    return builder.createOrFold<Op>(loc, a, b);
+  Value fold(Value a, auto b) {
+    return builder.createOrFold<Op>(loc, a, like(a, b));
   }
 };
 

@@ -101,13 +101,13 @@ static KernelEmitter::Values loadWords(KernelEmitter &e, Value row, Value begin,
     Value first = e.add(begin, 4 * word);
     if (rowBytes % 4 == 0) {
       // Bytes behind the row belong to no element that counts.
-      Value at = e.least(first, rowBytes - 4);
+      Value at = e.min(first, rowBytes - 4);
       loaded.push_back(e.load(e.i32, e.offset(row, e.toInt64(at)), 4));
       continue;
     }
     Value bits = e.int32(0);
     for (int64_t i = 0; i < 4; ++i) {
-      Value at = e.least(e.add(first, i), rowBytes - 1);
+      Value at = e.min(e.add(first, i), rowBytes - 1);
       Value byte =
           arith::ExtUIOp::create(e.builder, e.loc, e.i32,
                                  e.load(e.i8, e.offset(row, e.toInt64(at)), 1));
@@ -124,7 +124,7 @@ KernelEmitter::Values tp::loadNumbers(KernelEmitter &e,
                                       Value index, Value row, Value column,
                                       int64_t size) {
   int64_t bits = matrix.getBits(), rowBytes = matrix.getRowBytes();
-  auto isThere = [&](Value position) {
+  auto inBounds = [&](Value position) {
     return e.compare(arith::CmpIPredicate::slt, position, matrix.columns);
   };
   auto load = [&] {
@@ -150,9 +150,9 @@ KernelEmitter::Values tp::loadNumbers(KernelEmitter &e,
       if (i == 0 || !isShared) {
         Value group = scaleLine;
         if (matrix.groupColumns != 0)
-          group = e.add(group,
-                        e.toInt64(e.div(e.least(position, matrix.columns - 1),
-                                        matrix.groupColumns)));
+          group =
+              e.add(group, e.toInt64(e.div(e.min(position, matrix.columns - 1),
+                                           matrix.groupColumns)));
         scale = loadScale(e, addresses.scales, group, matrix.scale);
         if (matrix.zero && matrix.zero.isF32())
           zero = e.load(e.f32, e.offset(addresses.zeros, e.mul(group, 4)), 4);
@@ -169,12 +169,12 @@ KernelEmitter::Values tp::loadNumbers(KernelEmitter &e,
         number = e.addf(number, e.negate(zero));
       number = e.mulf(number, scale);
       if (matrix.columns % size != 0)
-        number = e.select(isThere(position), number, e.float32(0));
+        number = e.select(inBounds(position), number, e.float32(0));
       numbers.push_back(number);
     }
     return numbers;
   };
-  return e.choose(isThere(column), load, [&] {
+  return e.ifElse(inBounds(column), load, [&] {
     return KernelEmitter::Values(size_t(size), e.float32(0));
   });
 }

@@ -320,10 +320,10 @@ Value RowWriter::emitHasVector(int64_t i, Value vector) {
   if ((i + 1) * schedule.threadsPerRow <= shape->leastVectors)
     return hasRow;
   Value end = shape->phase ? getPhase().count : i32(shape->vectors);
-  Value isThere = compare(arith::CmpIPredicate::ult, vector, end);
+  Value inBounds = compare(arith::CmpIPredicate::ult, vector, end);
   if (!hasRow)
-    return isThere;
-  return arith::AndIOp::create(builder, loc, hasRow, isThere);
+    return inBounds;
+  return arith::AndIOp::create(builder, loc, hasRow, inBounds);
 }
 
 /// Slot `i` of the thread: `keeping` has what earlier loops of this shape have
@@ -554,14 +554,14 @@ LogicalResult RowWriter::emitFlat() {
   Slot values;
   slot = loop.kind == KernelOp::Kind::Mixed ? nullptr : &values;
   Value end = number(type, shape->vectors);
-  Value isThere;
+  Value inBounds;
   int64_t threads = schedule.gridBlocks * schedule.blockThreads;
   if (shape->vectors != threads)
-    isThere = compare(arith::CmpIPredicate::ult, vector, end);
+    inBounds = compare(arith::CmpIPredicate::ult, vector, end);
   auto emitOwn = [&]() {
     return shape->phase ? emitLine(loop, vector) : emitVector(loop, vector, {});
   };
-  if (shape->vectors > 0 && failed(emitIf(isThere, emitOwn)))
+  if (shape->vectors > 0 && failed(emitIf(inBounds, emitOwn)))
     return failure();
   if (shape->remainder == 0)
     return success();

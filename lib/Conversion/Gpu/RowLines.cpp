@@ -51,10 +51,10 @@ std::pair<SmallVector<Value>, Value> RowWriter::getEdgePosition() {
   Value isHead = compare(arith::CmpIPredicate::ult, threadOfRow, phase.head);
   Value column =
       arith::SelectOp::create(builder, loc, isHead, threadOfRow, behind);
-  Value isThere =
+  Value inBounds =
       compare(arith::CmpIPredicate::ult, column, i32(shape->sizes.back()));
   if (hasRow)
-    isThere = arith::AndIOp::create(builder, loc, isThere, hasRow);
+    inBounds = arith::AndIOp::create(builder, loc, inBounds, hasRow);
   column = arith::MinUIOp::create(builder, loc, column,
                                   i32(shape->sizes.back() - 1));
   SmallVector<Value> position(rowIndices);
@@ -63,19 +63,19 @@ std::pair<SmallVector<Value>, Value> RowWriter::getEdgePosition() {
     numDims = std::max(numDims, plan.numRowDims + loop.sizes.size());
   position.resize(numDims, emitter.constantIndex(0));
   position[shape->getLaneDim()] = toIndex(column);
-  return {position, isThere};
+  return {position, inBounds};
 }
 
 /// One element of each thread beside its vectors, in straight code: a thread
 /// that has none looks at the last one again and keeps nothing of it.
 LogicalResult RowWriter::emitEdge(const KernelLoop &loop,
-                                  ArrayRef<Value> position, Value isThere,
+                                  ArrayRef<Value> position, Value inBounds,
                                   Slot &values,
                                   MutableArrayRef<Accumulator> accumulators) {
   place = arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
                                      position[shape->getLaneDim()]);
   SmallVector<Value> before = tp::pack(accumulators);
-  storeGuard = isThere;
+  storeGuard = inBounds;
   slot = &values;
   LogicalResult result = emitAt(loop, position, 1, accumulators);
   slot = nullptr;
@@ -83,7 +83,7 @@ LogicalResult RowWriter::emitEdge(const KernelLoop &loop,
   SmallVector<Value> after = tp::pack(accumulators);
   for (auto [value, other] : llvm::zip_equal(after, before))
     if (value != other)
-      value = arith::SelectOp::create(builder, loc, isThere, value, other);
+      value = arith::SelectOp::create(builder, loc, inBounds, value, other);
   tp::unpack(accumulators, after);
   return result;
 }

@@ -108,7 +108,7 @@ private:
   std::pair<llvm::SmallVector<mlir::Value>, mlir::Value> getEdgePosition();
   mlir::LogicalResult emitEdge(const KernelLoop &loop,
                                llvm::ArrayRef<mlir::Value> position,
-                               mlir::Value isThere, Slot &values,
+                               mlir::Value inBounds, Slot &values,
                                llvm::MutableArrayRef<Accumulator> accumulators);
   mlir::LogicalResult emitLine(const KernelLoop &loop, mlir::Value line);
   mlir::LogicalResult emitMixed(KernelOp &op, mlir::Value vector);

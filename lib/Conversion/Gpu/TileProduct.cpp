@@ -57,13 +57,14 @@ int64_t TileProduct::getSharedBytes(Type type, const ProductTiles &tiles,
 // Copies
 //===----------------------------------------------------------------------===//
 
-void TileProduct::copyUnit(Value to, Value from, int64_t bytes, Value isThere) {
+void TileProduct::copyUnit(Value to, Value from, int64_t bytes,
+                           Value inBounds) {
   if (bytes >= 4)
-    return e.copyAsync(to, from, bytes, isThere);
+    return e.copyAsync(to, from, bytes, inBounds);
   Value zero = arith::ConstantOp::create(e.builder, e.loc,
                                          e.builder.getI16IntegerAttr(0));
-  Value value = e.choose(
-      isThere,
+  Value value = e.ifElse(
+      inBounds,
       [&] { return KernelEmitter::Values{e.load(e.i16, from, bytes)}; },
       [&] { return KernelEmitter::Values{zero}; })[0];
   e.store(value, to, bytes);
@@ -104,24 +105,24 @@ void TileProduct::copyOperand(bool isLeft, Value stage, Value step, Value size,
     if (operand.isAcross) {
       Value position = e.add(e.mul(step, layout.lines), line);
       Value at = e.add(operand.skipped, own);
-      Value isThere = e.bitAnd(isLess(position, size),
-                               isLess(at, e.int32(operand.lineBytes)));
-      Value from = operand.getLine(e.least(position, e.sub(size, 1)));
-      return copyUnit(to, e.offset(from, e.toInt64(at)), bytes, isThere);
+      Value inBounds = e.bitAnd(isLess(position, size),
+                                isLess(at, e.int32(operand.lineBytes)));
+      Value from = operand.getLine(e.min(position, e.sub(size, 1)));
+      return copyUnit(to, e.offset(from, e.toInt64(at)), bytes, inBounds);
     }
     Value skip = e.mul(step, tiles.stepBytes), at = e.add(skip, own);
-    Value isThere = isLess(at, e.int32(operand.lineBytes));
+    Value inBounds = isLess(at, e.int32(operand.lineBytes));
     // It has the thread's place in its line.
     Value from = pointer ? e.offset(pointer, e.toInt64(skip))
                          : e.offset(operand.getLine(line), e.toInt64(at));
-    copyUnit(to, from, bytes, isThere);
+    copyUnit(to, from, bytes, inBounds);
   };
   if (bytes < widestCopy)
-    return e.keptLoop(thread, e.int32(layout.lines * units), tiles.getThreads(),
-                      [&](Value index) {
-                        copy(e.div(index, units),
-                             e.mul(e.rem(index, units), bytes), {});
-                      });
+    return e.loopNoUnroll(thread, e.int32(layout.lines * units),
+                          tiles.getThreads(), [&](Value index) {
+                            copy(e.div(index, units),
+                                 e.mul(e.rem(index, units), bytes), {});
+                          });
   int64_t pass = tiles.getThreads() / units;
   assert(pass > 0 && layout.lines % pass == 0);
   Value line = e.div(thread, units);
@@ -135,7 +136,7 @@ void TileProduct::copyOperand(bool isLeft, Value stage, Value step, Value size,
 void TileProduct::makeOperand(const TileOperand &operand, const Layout &layout,
                               Value stage, Value step) {
   int64_t size = widestCopy / getBytes(), units = layout.bytes / widestCopy;
-  e.keptLoop(
+  e.loopNoUnroll(
       thread, e.int32(layout.lines * units), tiles.getThreads(),
       [&](Value index) {
         Value line = e.div(index, units), unit = e.rem(index, units);
@@ -161,7 +162,7 @@ void TileProduct::copyStep(Value step, Value size, ArrayRef<Value> leftPointers,
                 size, bytes, rightPointers);
     return KernelEmitter::Values();
   };
-  e.choose(
+  e.ifElse(
       isAligned, [&] { return copy(chunk); }, [&] { return copy(getBytes()); });
   if (right.make)
     makeOperand(right, getLayout(false),
@@ -281,15 +282,15 @@ void TileProduct::accumulate(Fragments &sums, Value size) {
   SmallVector<Value> leftPointers = getPointers(true),
                      rightPointers = getPointers(false);
   Value steps = e.div(e.add(size, getSteps() - 1), getSteps());
-  e.when(e.compare(arith::CmpIPredicate::sgt, steps, 0),
-         [&] { copyStep(e.int32(0), size, leftPointers, rightPointers); });
+  e.ifThen(e.compare(arith::CmpIPredicate::sgt, steps, 0),
+           [&] { copyStep(e.int32(0), size, leftPointers, rightPointers); });
   e.commitCopies();
   carryingLoop(e, sums, e.int32(0), steps, 1, [&](Value step) {
     e.waitForCopies();
     e.barrier();
     Value next = e.add(step, 1);
-    e.when(e.compare(arith::CmpIPredicate::slt, next, steps),
-           [&] { copyStep(next, size, leftPointers, rightPointers); });
+    e.ifThen(e.compare(arith::CmpIPredicate::slt, next, steps),
+             [&] { copyStep(next, size, leftPointers, rightPointers); });
     e.commitCopies();
     multiply(getStage(step), sums);
   });

@@ -116,7 +116,7 @@ private:
   }
 
   llvm::SmallVector<Value> getPointers(bool isLeft);
-  void copyUnit(Value to, Value from, int64_t bytes, Value isThere);
+  void copyUnit(Value to, Value from, int64_t bytes, Value inBounds);
   void copyOperand(bool isLeft, Value stage, Value step, Value size,
                    int64_t bytes, llvm::ArrayRef<Value> pointers);
   void makeOperand(const TileOperand &operand, const Layout &layout,

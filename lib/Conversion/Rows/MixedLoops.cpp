@@ -108,14 +108,14 @@ LogicalResult RowEmitter::emitMixedPoint(KernelOp &op, ArrayRef<Value> position,
   LaneValue condition = findLane(lanes, guard->condition);
   if (condition.isVector)
     return emitRest(guard->known);
-  Value isThere = condition.value;
+  Value inBounds = condition.value;
   if (!guard->wanted)
-    isThere =
-        arith::XOrIOp::create(builder, loc, isThere,
+    inBounds =
+        arith::XOrIOp::create(builder, loc, inBounds,
                               arith::ConstantIntOp::create(builder, loc, 1, 1));
   auto choice =
       scf::IfOp::create(builder, loc, TypeRange(ValueRange(accumulators)),
-                        isThere, /*withElseRegion=*/true);
+                        inBounds, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard restore(builder);
   builder.setInsertionPointToStart(choice.elseBlock());
   scf::YieldOp::create(builder, loc, accumulators);

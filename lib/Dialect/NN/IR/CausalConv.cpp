@@ -93,10 +93,10 @@ FailureOr<SmallVector<Value>> CausalConvOp::decompose(OpBuilder &builder) {
     auto inputAt = [&](unsigned back) {
       Value distance = e.integer(back, index), at = e.index(1);
       at = getReversed() ? e.add(at, distance) : e.sub(at, distance);
-      Value isThere, safe = clamp(e, at, length, isThere);
+      Value inBounds, safe = clamp(e, at, length, inBounds);
       Value x = tensor::ExtractOp::create(
           e.b, getInput(), ValueRange{e.index(0), safe, e.index(2)});
-      return e.select(isThere, e.convert(x, e.wide), 0);
+      return e.select(inBounds, e.convert(x, e.wide), 0);
     };
     return sumTaps(e, v.take_front(taps), getBias() ? v.back() : Value(),
                    inputAt);

@@ -129,11 +129,11 @@ Value PlaceBuilder::buildSources() {
       [&](Scalar &e, ValueRange v) {
         Value back = e.add(e.index(1), 1);
         Value position = e.sub(e.cast(v[1], index), back);
-        Value isThere;
-        position = clamp(e, position, limit, isThere);
+        Value inBounds;
+        position = clamp(e, position, limit, inBounds);
         Value row = e.cast(v[0], index);
         Value cell =
-            findCell(e, op.getTable(), page, any, row, position, isThere);
+            findCell(e, op.getTable(), page, any, row, position, inBounds);
         // The token so many places before, if it is the one at that position.
         Value isToken, token = e.sub(e.index(0), back);
         token = clamp(e, token, tokens, isToken);
@@ -142,7 +142,7 @@ Value PlaceBuilder::buildSources() {
                   isToken);
         isToken = e.both(isToken, isEqual(e, its, cell));
         Value slot = e.add(findSlot(e, cell, page, kept), tokens);
-        return orNone(e, isThere, e.select(isToken, token, slot));
+        return orNone(e, inBounds, e.select(isToken, token, slot));
       });
 }
 
