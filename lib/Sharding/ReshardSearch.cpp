@@ -156,7 +156,7 @@ ReshardCost ReshardSearch::getNext(int parent, CollectiveKind kind,
   return cost;
 }
 
-int64_t ReshardSearch::getLack(const ReshardState &state) const {
+int64_t ReshardSearch::getRemaining(const ReshardState &state) const {
   // Reducing what must be reduced costs as much as holding the result.
   int64_t addends = getCount(state.partial);
   if (addends > 1 && ((problem.reductionsDiffer && !state.inToReduction) ||
@@ -171,7 +171,7 @@ int64_t ReshardSearch::getLack(const ReshardState &state) const {
 ReshardCost ReshardSearch::getOrder(const Node &node) const {
   ReshardCost order = node.cost;
   if (bySize)
-    order.elements = add(order.elements, node.lack);
+    order.elements = add(order.elements, node.remaining);
   return order;
 }
 
@@ -187,23 +187,23 @@ void ReshardSearch::visit(int parent, ReshardState state,
                           ReshardMove move) {
   if (isTooDear(cost))
     return;
-  int64_t lack = bySize ? getLack(state) : 0;
+  int64_t remaining = bySize ? getRemaining(state) : 0;
   if (bySize && targetIndex >= 0 &&
-      add(cost.elements, lack) > nodes[targetIndex].cost.elements)
+      add(cost.elements, remaining) > nodes[targetIndex].cost.elements)
     return;
   std::string key = getKey(state);
   auto [it, isNew] = known.try_emplace(key, nodes.size());
   int index = it->second;
   if (isNew) {
     nodes.push_back(
-        {std::move(state), cost, parent, isMove, std::move(move), lack});
+        {std::move(state), cost, parent, isMove, std::move(move), remaining});
     if (key == targetKey)
       targetIndex = index;
   } else {
     Node &node = nodes[index];
     if (node.done || cost >= node.cost)
       return;
-    node = {std::move(state), cost, parent, isMove, std::move(move), lack};
+    node = {std::move(state), cost, parent, isMove, std::move(move), remaining};
   }
   queue.push({getOrder(nodes[index]), index});
 }
@@ -224,8 +224,8 @@ std::optional<ReshardPath> ReshardSearch::run(ReshardState source,
   wantedElements = getElements(wanted);
   std::string key = getKey(source);
   known[key] = 0;
-  int64_t lack = bySize ? getLack(source) : 0;
-  nodes.push_back({std::move(source), {}, -1, false, {}, lack});
+  int64_t remaining = bySize ? getRemaining(source) : 0;
+  nodes.push_back({std::move(source), {}, -1, false, {}, remaining});
   if (key == targetKey)
     targetIndex = 0;
   queue.push({getOrder(nodes[0]), 0});

@@ -117,7 +117,7 @@ private:
     /// False for another writing of the parent's state.
     bool isMove;
     ReshardMove move;
-    int64_t lack;
+    int64_t remaining;
     bool done = false;
   };
   using VisitList = llvm::function_ref<void(const RefList &)>;
@@ -153,9 +153,10 @@ private:
              bool isMove, ReshardMove move);
   std::string getKey(ReshardState &state) const;
   ReshardCost getNext(int parent, CollectiveKind kind, int64_t elements) const;
-  /// Elements that some rank has yet to receive, whatever way is taken.
-  int64_t getLack(const ReshardState &state) const;
-  /// The place in the queue: by size, what is lacking counts too.
+  /// Elements that some rank has yet to receive, whatever way is taken: the
+  /// lower bound of an A* search.
+  int64_t getRemaining(const ReshardState &state) const;
+  /// The place in the queue: by size, what remains counts too.
   ReshardCost getOrder(const Node &node) const;
   bool isTooDear(const ReshardCost &cost) const {
     return targetIndex >= 0 && cost >= nodes[targetIndex].cost;

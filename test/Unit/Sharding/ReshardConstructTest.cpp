@@ -93,13 +93,13 @@ void planRandomPairs(bool isTwos, bool isEven, unsigned trials) {
       return;
     if (from.isPartial() || to.isPartial())
       continue;
-    int64_t lack = getLack(mesh, shape, from, to);
-    ASSERT_GE(plan.elementsReceived, lack);
-    ASSERT_TRUE(lack > 0 || plan.getNumCalls() == 0 || !isEven);
-    if (isEven && lack > 0 && doCutsNest(pair))
-      ASSERT_GE(2 * lack, pair.getTargetSize());
-    if (plan.search == Search::Constructed && lack > 0)
-      worst = std::max(worst, double(plan.elementsReceived) / lack);
+    int64_t remaining = getRemaining(mesh, shape, from, to);
+    ASSERT_GE(plan.elementsReceived, remaining);
+    ASSERT_TRUE(remaining > 0 || plan.getNumCalls() == 0 || !isEven);
+    if (isEven && remaining > 0 && doCutsNest(pair))
+      ASSERT_GE(2 * remaining, pair.getTargetSize());
+    if (plan.search == Search::Constructed && remaining > 0)
+      worst = std::max(worst, double(plan.elementsReceived) / remaining);
   }
   printf("minimal %lld, by size %lld, constructed %lld (at most %.1f times the "
          "lower bound), slowest %.0f ms\n",

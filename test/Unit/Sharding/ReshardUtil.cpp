@@ -110,8 +110,9 @@ void test::checkSteps(const Mesh &mesh, ArrayRef<int64_t> shape,
   ASSERT_EQ(received, plan.elementsReceived);
 }
 
-int64_t test::getLack(const Mesh &mesh, ArrayRef<int64_t> shape,
-                      const TensorSharding &from, const TensorSharding &to) {
+int64_t test::getRemaining(const Mesh &mesh, ArrayRef<int64_t> shape,
+                           const TensorSharding &from,
+                           const TensorSharding &to) {
   int64_t most = 0;
   for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
     int64_t needs = 1, has = 1;

@@ -29,8 +29,8 @@ void checkSteps(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
                 const TensorSharding &from, const TensorSharding &to,
                 const ReshardPlan &plan);
 /// A lower bound: what some rank must hold and does not.
-int64_t getLack(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
-                const TensorSharding &from, const TensorSharding &to);
+int64_t getRemaining(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
+                     const TensorSharding &from, const TensorSharding &to);
 /// The bound of a constructed plan: docs/Sharding.md, "Searches".
 void checkConstructed(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
                       const TensorSharding &from, const TensorSharding &to,
