@@ -11,69 +11,59 @@
 
 #include "BlockReduce.h"
 
+#include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tp;
 
-static Value constantI32(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, value, 32);
-}
-
 /// The value of the thread whose number differs by `mask`; of a type that the
 /// hardware exchanges (32 bits) or of smaller or larger ones.
-static Value exchange(OpBuilder &builder, Location loc, Value value,
-                      int64_t mask) {
+static Value exchange(KernelEmitter &e, Value value, int64_t mask) {
   Type type = value.getType();
-  Type i32 = builder.getI32Type();
   unsigned bits = type.getIntOrFloatBitWidth();
-  if (bits == 32) {
+  if (bits == 32)
     // All threads of the warp take part, whatever the size of a group.
-    return gpu::ShuffleOp::create(
-               builder, loc, value, constantI32(builder, loc, mask),
-               constantI32(builder, loc, 32), gpu::ShuffleMode::XOR)
+    return gpu::ShuffleOp::create(e.builder, e.loc, value, e.int32(mask),
+                                  e.int32(32), gpu::ShuffleMode::XOR)
         .getShuffleResult();
-  }
-  Type integer = builder.getIntegerType(bits);
+  Type integer = e.builder.getIntegerType(bits);
+  auto widen = [&](Type to, Value from) -> Value {
+    return arith::ExtUIOp::create(e.builder, e.loc, to, from);
+  };
+  auto narrow = [&](Type to, Value from) -> Value {
+    return arith::TruncIOp::create(e.builder, e.loc, to, from);
+  };
   if (type != integer)
-    value = arith::BitcastOp::create(builder, loc, integer, value);
+    value = arith::BitcastOp::create(e.builder, e.loc, integer, value);
   Value result;
   if (bits < 32) {
-    value = arith::ExtUIOp::create(builder, loc, i32, value);
-    value = exchange(builder, loc, value, mask);
-    result = arith::TruncIOp::create(builder, loc, integer, value);
+    result = narrow(integer, exchange(e, widen(e.i32, value), mask));
   } else {
-    Value shift = arith::ConstantIntOp::create(builder, loc, 32, 64);
-    Value low = arith::TruncIOp::create(builder, loc, i32, value);
-    Value high = arith::TruncIOp::create(
-        builder, loc, i32,
-        arith::ShRUIOp::create(builder, loc, value, shift).getResult());
-    low = arith::ExtUIOp::create(builder, loc, integer,
-                                 exchange(builder, loc, low, mask));
-    high = arith::ExtUIOp::create(builder, loc, integer,
-                                  exchange(builder, loc, high, mask));
-    high = arith::ShLIOp::create(builder, loc, high, shift);
-    result = arith::OrIOp::create(builder, loc, high, low);
+    Value shift = e.int64(32);
+    Value low = narrow(e.i32, value);
+    Value high = narrow(e.i32, e.shiftRight(value, shift));
+    low = widen(integer, exchange(e, low, mask));
+    high = widen(integer, exchange(e, high, mask));
+    result = e.bitOr(e.shiftLeft(high, shift), low);
   }
   if (type != integer)
-    result = arith::BitcastOp::create(builder, loc, type, result);
+    result = arith::BitcastOp::create(e.builder, e.loc, type, result);
   return result;
 }
 
 SmallVector<Value> tp::reduceInWarp(OpBuilder &builder, Location loc,
                                     ArrayRef<Value> values, int64_t size,
                                     Combine combine) {
+  KernelEmitter e(builder, loc);
   SmallVector<Value> result(values);
-  for (int64_t mask = size / 2; mask > 0; mask /= 2) {
-    SmallVector<Value> others;
-    for (Value value : result)
-      others.push_back(exchange(builder, loc, value, mask));
-    result = combine(result, others);
-  }
+  for (int64_t mask = size / 2; mask > 0; mask /= 2)
+    result = combine(result, llvm::map_to_vector(result, [&](Value value) {
+                       return exchange(e, value, mask);
+                     }));
   return result;
 }
 
@@ -81,43 +71,29 @@ SmallVector<Value> tp::reduceWarps(OpBuilder &builder, Location loc,
                                    ArrayRef<WarpPartial> partials,
                                    int64_t warps, Value thread, Value shared,
                                    Combine combine) {
-  auto constant = [&](int64_t value) {
-    return constantI32(builder, loc, value);
-  };
+  KernelEmitter e(builder, loc);
   auto getSlot = [&](unsigned partial, Value warp) -> Value {
-    Value slot = arith::AddIOp::create(builder, loc, warp,
-                                       constant(int64_t(partial) * warps));
-    return LLVM::GEPOp::create(builder, loc, shared.getType(),
-                               builder.getI64Type(), shared,
-                               ArrayRef<LLVM::GEPArg>{slot});
+    return LLVM::GEPOp::create(
+        builder, loc, shared.getType(), e.i64, shared,
+        ArrayRef<LLVM::GEPArg>{e.add(warp, int64_t(partial) * warps)});
   };
   // Booleans are bytes in memory.
-  auto getStored = [&](Type type) -> Type {
-    return type.isInteger(1) ? builder.getIntegerType(8) : type;
-  };
-  Value lane = arith::AndIOp::create(builder, loc, thread, constant(31));
-  Value warp = arith::ShRUIOp::create(builder, loc, thread, constant(5));
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        lane, constant(0));
-  auto writes = scf::IfOp::create(builder, loc, isFirst);
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(writes.thenBlock());
+  auto getStored = [&](Type type) { return type.isInteger(1) ? e.i8 : type; };
+  Value lane = e.bitAnd(thread, 31), warp = e.shiftRight(thread, 5);
+  e.ifThen(e.compare(arith::CmpIPredicate::eq, lane, 0), [&] {
     for (auto [i, partial] : llvm::enumerate(partials)) {
       Value value = partial.value;
       if (value.getType().isInteger(1))
-        value = arith::ExtUIOp::create(builder, loc, getStored(value.getType()),
-                                       value);
+        value = arith::ExtUIOp::create(builder, loc, e.i8, value);
       LLVM::StoreOp::create(builder, loc, value, getSlot(i, warp));
     }
-  }
+  });
   gpu::BarrierOp::create(builder, loc);
   // Each group of lanes reads a copy of its own.
   int64_t copies = llvm::PowerOf2Ceil(warps);
-  Value from = arith::AndIOp::create(builder, loc, lane, constant(copies - 1));
-  Value inBounds = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::ult, from, constant(warps));
-  from = arith::SelectOp::create(builder, loc, inBounds, from, constant(0));
+  Value from = e.bitAnd(lane, copies - 1);
+  Value inBounds = e.compare(arith::CmpIPredicate::ult, from, warps);
+  from = e.select(inBounds, from, e.int32(0));
   SmallVector<Value> results;
   for (auto [i, partial] : llvm::enumerate(partials)) {
     Type type = partial.value.getType();
@@ -125,9 +101,7 @@ SmallVector<Value> tp::reduceWarps(OpBuilder &builder, Location loc,
         LLVM::LoadOp::create(builder, loc, getStored(type), getSlot(i, from));
     if (type.isInteger(1))
       value = arith::TruncIOp::create(builder, loc, type, value);
-    value = arith::SelectOp::create(builder, loc, inBounds, value,
-                                    partial.identity);
-    results.push_back(value);
+    results.push_back(e.select(inBounds, value, partial.identity));
   }
   return reduceInWarp(builder, loc, results, copies, combine);
 }
