@@ -105,13 +105,13 @@ SmallVector<Value> RowWriter::getPosition(const LoopShape &of, Value vector) {
         isLane ? llvm::divideCeil(of.sizes[i], of.width) : of.sizes[i];
     Value at = rest;
     if (i > 0) {
-      at = arith::RemUIOp::create(builder, loc, rest, number(type, size));
-      rest = arith::DivUIOp::create(builder, loc, rest, number(type, size));
+      at = e.rem(rest, size);
+      rest = e.div(rest, size);
     }
     if (isLane)
-      at = arith::MulIOp::create(builder, loc, at, number(type, of.width));
+      at = e.mul(at, of.width);
     if (isLane && of.phase)
-      at = arith::AddIOp::create(builder, loc, at, getPhase().head);
+      at = e.add(at, getPhase().head);
     position[of.dims[i]] = toIndex(at);
   }
   return position;
@@ -162,9 +162,9 @@ LogicalResult RowWriter::emitVector(const KernelLoop &loop, Value vector,
     return emitMixed(*loop.ops.front(), vector);
   SmallVector<Value> position = getPosition(*shape, vector);
   if (llvm::any_of(accumulators, [](auto &a) { return a.selection; })) {
-    place = arith::MulIOp::create(builder, loc, vector, i32(shape->width));
+    place = e.mul(vector, shape->width);
     if (shape->phase)
-      place = arith::AddIOp::create(builder, loc, place, getPhase().head);
+      place = e.add(place, getPhase().head);
   }
   return emitAt(loop, position, shape->width, accumulators);
 }
@@ -252,9 +252,9 @@ LogicalResult RowWriter::emitLong(const KernelLoop &loop,
                       int64_t count) -> LogicalResult {
     Value first = threadOfRow;
     if (begin > 0)
-      first = arith::AddIOp::create(builder, loc, first, i32(begin));
+      first = e.add(first, begin);
     if (hasRow)
-      end = arith::SelectOp::create(builder, loc, hasRow, end, i32(0));
+      end = e.select(hasRow, end, i32(0));
     SmallVector<Value> carried = tp::pack(accumulators);
     auto each = scf::ForOp::create(builder, loc, first, end,
                                    i32(threads * count), carried);
@@ -269,8 +269,7 @@ LogicalResult RowWriter::emitLong(const KernelLoop &loop,
     for (int64_t i = 0; i < count; ++i) {
       slot = isMixed ? nullptr : &loads[i];
       if (i > 0)
-        vectors[i] =
-            arith::AddIOp::create(builder, loc, vectors[i], i32(i * threads));
+        vectors[i] = e.add(vectors[i], i * threads);
       if (count > 1)
         preload(loop, getPosition(*shape, vectors[i]), shape->width);
     }
@@ -320,10 +319,10 @@ Value RowWriter::emitHasVector(int64_t i, Value vector) {
   if ((i + 1) * schedule.threadsPerRow <= shape->leastVectors)
     return hasRow;
   Value end = shape->phase ? getPhase().count : i32(shape->vectors);
-  Value inBounds = compare(arith::CmpIPredicate::ult, vector, end);
+  Value inBounds = e.compare(arith::CmpIPredicate::ult, vector, end);
   if (!hasRow)
     return inBounds;
-  return arith::AndIOp::create(builder, loc, hasRow, inBounds);
+  return e.bitAnd(hasRow, inBounds);
 }
 
 /// Slot `i` of the thread: `keeping` has what earlier loops of this shape have
@@ -333,8 +332,7 @@ LogicalResult RowWriter::emitSlot(const KernelLoop &loop, int64_t i,
                                   MutableArrayRef<Accumulator> accumulators) {
   Value vector = threadOfRow;
   if (i > 0)
-    vector = arith::AddIOp::create(builder, loc, vector,
-                                   i32(i * schedule.threadsPerRow));
+    vector = e.add(vector, i * schedule.threadsPerRow);
   Value condition = emitHasVector(i, vector);
   slot = &own;
   if (!condition) {
@@ -410,8 +408,7 @@ LogicalResult RowWriter::emitSlots(const KernelLoop &loop,
   if (numWhole > 1 && numWhole * countRegisters(loop) <= maxLoadRegisters)
     for (int64_t i = 0; i < numWhole; ++i) {
       slot = &loads[i];
-      Value vector =
-          arith::AddIOp::create(builder, loc, threadOfRow, i32(i * threads));
+      Value vector = e.add(threadOfRow, i * threads);
       preload(loop, getPosition(*shape, vector), shape->width);
     }
   for (int64_t i = 0; i < shape->slots; ++i)
@@ -514,18 +511,17 @@ LogicalResult RowWriter::emitRows() {
   int64_t rows = plan.getRowCount();
   if (schedule.rowsPerBlock > 1) {
     Value threads = i32(schedule.threadsPerRow);
-    threadOfRow = arith::RemUIOp::create(builder, loc, thread, threads);
-    rowOfBlock = arith::DivUIOp::create(builder, loc, thread, threads);
-    row =
-        arith::MulIOp::create(builder, loc, block, i32(schedule.rowsPerBlock));
-    row = arith::AddIOp::create(builder, loc, row, rowOfBlock);
+    threadOfRow = e.rem(thread, threads);
+    rowOfBlock = e.div(thread, threads);
+    row = e.mul(block, schedule.rowsPerBlock);
+    row = e.add(row, rowOfBlock);
   }
-  isLeader = compare(arith::CmpIPredicate::eq, threadOfRow, i32(0));
+  isLeader = e.compare(arith::CmpIPredicate::eq, threadOfRow, 0);
   if (rows % schedule.rowsPerBlock != 0 || rows == 0) {
-    hasRow = compare(arith::CmpIPredicate::ult, row, i32(rows));
+    hasRow = e.compare(arith::CmpIPredicate::ult, row, rows);
     row = arith::MinUIOp::create(builder, loc, row,
                                  i32(std::max<int64_t>(0, rows - 1)));
-    isLeader = arith::AndIOp::create(builder, loc, isLeader, hasRow);
+    isLeader = e.bitAnd(isLeader, hasRow);
   }
   emitRowIndices(toIndex(row));
   return success();
@@ -547,9 +543,8 @@ LogicalResult RowWriter::emitFlat() {
   Value own = arith::IndexCastUIOp::create(
       builder, loc, type,
       gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
-  Value vector = arith::MulIOp::create(builder, loc, block,
-                                       number(type, schedule.blockThreads));
-  vector = arith::AddIOp::create(builder, loc, vector, own);
+  Value vector = e.mul(block, schedule.blockThreads);
+  vector = e.add(vector, own);
   rowIndices.assign(plan.rowSizes.size(), emitter.constantIndex(0));
   Slot values;
   slot = loop.kind == KernelOp::Kind::Mixed ? nullptr : &values;
@@ -557,7 +552,7 @@ LogicalResult RowWriter::emitFlat() {
   Value inBounds;
   int64_t threads = schedule.gridBlocks * schedule.blockThreads;
   if (shape->vectors != threads)
-    inBounds = compare(arith::CmpIPredicate::ult, vector, end);
+    inBounds = e.compare(arith::CmpIPredicate::ult, vector, end);
   auto emitOwn = [&]() {
     return shape->phase ? emitLine(loop, vector) : emitVector(loop, vector, {});
   };
@@ -566,7 +561,7 @@ LogicalResult RowWriter::emitFlat() {
   if (shape->remainder == 0)
     return success();
   // The thread after the last whole vector does what is left.
-  Value isNext = compare(arith::CmpIPredicate::eq, vector, end);
+  Value isNext = e.compare(arith::CmpIPredicate::eq, vector, end);
   return emitIf(isNext, [&]() -> LogicalResult {
     int64_t at = shape->sizes.back() - shape->remainder;
     for (int64_t part = shape->width / 2; part >= 1; part /= 2) {
@@ -598,8 +593,7 @@ void RowWriter::emitBuffers(Value scratch) {
       Value block = arith::IndexCastUIOp::create(
           builder, loc, i64,
           gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
-      Value offset = arith::MulIOp::create(
-          builder, loc, block, number(i64, schedule.scratchBytesPerBlock));
+      Value offset = e.mul(block, schedule.scratchBytesPerBlock);
       base = LLVM::GEPOp::create(builder, loc, scratch.getType(),
                                  builder.getI8Type(), scratch,
                                  ArrayRef<LLVM::GEPArg>{offset});
@@ -609,10 +603,8 @@ void RowWriter::emitBuffers(Value scratch) {
     Value row = rowOfBlock;
     if (!buffer.isShared)
       row = arith::ExtUIOp::create(builder, loc, type, row);
-    Value offset =
-        arith::MulIOp::create(builder, loc, row, number(type, buffer.rowBytes));
-    offset = arith::AddIOp::create(builder, loc, offset,
-                                   number(type, buffer.offset));
+    Value offset = e.mul(row, buffer.rowBytes);
+    offset = e.add(offset, buffer.offset);
     auto tensorType = cast<RankedTensorType>(tensor.getType());
     Value address =
         LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI8Type(),
@@ -631,11 +623,9 @@ void RowWriter::emitBuffers(Value scratch) {
     for (unsigned i = 0; i < plan.numRowDims; ++i)
       before = before + builder.getAffineDimExpr(i) * strides[i];
     Value shift = toIndex(getRest(before, rowIndices, made.width));
-    shift = arith::SubIOp::create(builder, loc, shift,
-                                  emitter.emitAffine(before, rowIndices));
+    shift = e.sub(shift, emitter.emitAffine(before, rowIndices));
     int64_t bytes = getElementBytes(tensorType.getElementType());
-    shift = arith::MulIOp::create(builder, loc, shift,
-                                  emitter.constantIndex(bytes));
+    shift = e.mul(shift, emitter.constantIndex(bytes));
     shift =
         arith::IndexCastOp::create(builder, loc, builder.getI64Type(), shift);
     memories[tensor] = {LLVM::GEPOp::create(builder, loc, base.getType(),

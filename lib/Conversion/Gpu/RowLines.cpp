@@ -21,7 +21,7 @@ Value RowWriter::getRest(AffineExpr expr, ArrayRef<Value> position,
   Value before = emitter.emitAffine(expr, position);
   before =
       arith::IndexCastOp::create(builder, loc, builder.getI32Type(), before);
-  return arith::AndIOp::create(builder, loc, before, i32(width - 1));
+  return e.bitAnd(before, width - 1);
 }
 
 const RowWriter::Phase &RowWriter::getPhase() {
@@ -34,27 +34,24 @@ const RowWriter::Phase &RowWriter::getPhase() {
     numDims = std::max(numDims, plan.numRowDims + loop.sizes.size());
   position.resize(numDims, emitter.constantIndex(0));
   Value rest = getRest(shape->phase, position, shape->width);
-  Value head = arith::SubIOp::create(builder, loc, i32(0), rest);
-  head = arith::AndIOp::create(builder, loc, head, i32(shape->width - 1));
-  Value left =
-      arith::SubIOp::create(builder, loc, i32(shape->sizes.back()), head);
-  Value count = arith::DivUIOp::create(builder, loc, left, i32(shape->width));
+  Value head = e.sub(i32(0), rest);
+  head = e.bitAnd(head, shape->width - 1);
+  Value left = e.sub(i32(shape->sizes.back()), head);
+  Value count = e.div(left, shape->width);
   phases.push_back({shape, head, count});
   return phases.back();
 }
 
 std::pair<SmallVector<Value>, Value> RowWriter::getEdgePosition() {
   const Phase &phase = getPhase();
-  Value behind =
-      arith::MulIOp::create(builder, loc, phase.count, i32(shape->width));
-  behind = arith::AddIOp::create(builder, loc, threadOfRow, behind);
-  Value isHead = compare(arith::CmpIPredicate::ult, threadOfRow, phase.head);
-  Value column =
-      arith::SelectOp::create(builder, loc, isHead, threadOfRow, behind);
+  Value behind = e.mul(phase.count, shape->width);
+  behind = e.add(threadOfRow, behind);
+  Value isHead = e.compare(arith::CmpIPredicate::ult, threadOfRow, phase.head);
+  Value column = e.select(isHead, threadOfRow, behind);
   Value inBounds =
-      compare(arith::CmpIPredicate::ult, column, i32(shape->sizes.back()));
+      e.compare(arith::CmpIPredicate::ult, column, shape->sizes.back());
   if (hasRow)
-    inBounds = arith::AndIOp::create(builder, loc, inBounds, hasRow);
+    inBounds = e.bitAnd(inBounds, hasRow);
   column = arith::MinUIOp::create(builder, loc, column,
                                   i32(shape->sizes.back() - 1));
   SmallVector<Value> position(rowIndices);
@@ -83,7 +80,7 @@ LogicalResult RowWriter::emitEdge(const KernelLoop &loop,
   SmallVector<Value> after = tp::pack(accumulators);
   for (auto [value, other] : llvm::zip_equal(after, before))
     if (value != other)
-      value = arith::SelectOp::create(builder, loc, inBounds, value, other);
+      value = e.select(inBounds, value, other);
   tp::unpack(accumulators, after);
   return result;
 }
@@ -95,23 +92,21 @@ LogicalResult RowWriter::emitLine(const KernelLoop &loop, Value line) {
   SmallVector<Value> position(rowIndices);
   position.append(loop.sizes.size(), emitter.constantIndex(0));
   int64_t lines = getLines(*shape), size = shape->sizes.back();
-  Value own = arith::RemUIOp::create(builder, loc, line, number(type, lines));
-  Value rest = arith::DivUIOp::create(builder, loc, line, number(type, lines));
+  Value own = e.rem(line, lines);
+  Value rest = e.div(line, lines);
   for (size_t i = shape->dims.size() - 1; i-- > 0;) {
     Value extent = number(type, shape->sizes[i]);
-    position[shape->dims[i]] = toIndex(
-        i > 0 ? arith::RemUIOp::create(builder, loc, rest, extent).getResult()
-              : rest);
-    rest = arith::DivUIOp::create(builder, loc, rest, extent);
+    position[shape->dims[i]] = toIndex(i > 0 ? e.rem(rest, extent) : rest);
+    rest = e.div(rest, extent);
   }
   Value before = getRest(shape->phase, position, shape->width);
   if (!type.isInteger(32))
     own = arith::TruncIOp::create(builder, loc, builder.getI32Type(), own);
-  own = arith::MulIOp::create(builder, loc, own, i32(shape->width));
-  Value first = arith::SubIOp::create(builder, loc, own, before);
+  own = e.mul(own, shape->width);
+  Value first = e.sub(own, before);
   // Below zero is past the end when read without a sign.
   Value isWhole =
-      compare(arith::CmpIPredicate::ule, first, i32(size - shape->width));
+      e.compare(arith::CmpIPredicate::ule, first, size - shape->width);
   auto branch = scf::IfOp::create(builder, loc, isWhole,
                                   /*withElseRegion=*/true);
   auto emitColumn = [&](Value column, int64_t width) {
@@ -127,9 +122,9 @@ LogicalResult RowWriter::emitLine(const KernelLoop &loop, Value line) {
   if (failed(emitColumn(first, shape->width)))
     return failure();
   builder.setInsertionPointToStart(branch.elseBlock());
-  Value from = arith::MaxSIOp::create(builder, loc, first, i32(0));
-  Value to = arith::AddIOp::create(builder, loc, first, i32(shape->width));
-  to = arith::MinSIOp::create(builder, loc, to, i32(size));
+  Value from = e.max(first, 0);
+  Value to = e.add(first, shape->width);
+  to = e.min(to, size);
   auto each = scf::ForOp::create(builder, loc, from, to, i32(1));
   builder.setInsertionPoint(each.getBody()->getTerminator());
   return emitColumn(each.getInductionVar(), 1);

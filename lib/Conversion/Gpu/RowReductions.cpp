@@ -40,27 +40,20 @@ SmallVector<Value> RowWriter::select(ArrayRef<Accumulator> group,
       emitCondition(selection, op, b[selection.key], a[selection.key]);
   Value isWorse =
       emitCondition(selection, op, a[selection.key], b[selection.key]);
-  auto bitAnd = [&](Value x, Value y) -> Value {
-    return arith::AndIOp::create(builder, loc, x, y);
-  };
-  auto bitOr = [&](Value x, Value y) -> Value {
-    return arith::OrIOp::create(builder, loc, x, y);
-  };
   Value isTrue = number(builder.getI1Type(), 1);
   Value isNotWorse = arith::XOrIOp::create(builder, loc, isWorse, isTrue);
   // Equal keys are better and worse if equal ones replace, else neither.
   Value isTaken;
   if (selection.keepsLast) {
-    Value isLater = compare(arith::CmpIPredicate::sgt, b.back(), a.back());
-    isTaken = bitAnd(isBetter, bitOr(isNotWorse, isLater));
+    Value isLater = e.compare(arith::CmpIPredicate::sgt, b.back(), a.back());
+    isTaken = e.bitAnd(isBetter, e.bitOr(isNotWorse, isLater));
   } else {
-    Value isEarlier = compare(arith::CmpIPredicate::ult, b.back(), a.back());
-    isTaken = bitOr(isBetter, bitAnd(isNotWorse, isEarlier));
+    Value isEarlier = e.compare(arith::CmpIPredicate::ult, b.back(), a.back());
+    isTaken = e.bitOr(isBetter, e.bitAnd(isNotWorse, isEarlier));
   }
   SmallVector<Value> result;
   for (auto [own, other] : llvm::zip_equal(a, b))
-    result.push_back(
-        arith::SelectOp::create(builder, loc, isTaken, other, own));
+    result.push_back(e.select(isTaken, other, own));
   return result;
 }
 
@@ -189,15 +182,15 @@ void RowWriter::finishSelections(MutableArrayRef<Accumulator> accumulators) {
           loadOperand(op, *op.op.getDpsInitOperand(j), rowIndices, -1).value);
     auto group = accumulators.slice(i, count + 1);
     Value isElement =
-        compare(arith::CmpIPredicate::ne, group.back().values.back(), i32(-1));
+        e.compare(arith::CmpIPredicate::ne, group.back().values.back(), -1);
     Value isBetter =
         emitCondition(*selection, op, group[selection->key].values.back(),
                       initial[selection->key]);
-    Value isTaken = arith::AndIOp::create(builder, loc, isElement, isBetter);
+    Value isTaken = e.bitAnd(isElement, isBetter);
     for (auto [accumulator, value] :
          llvm::zip_equal(group.drop_back(), initial))
-      accumulator.values.back() = arith::SelectOp::create(
-          builder, loc, isTaken, accumulator.values.back(), value);
+      accumulator.values.back() =
+          e.select(isTaken, accumulator.values.back(), value);
     i += count;
   }
 }

@@ -12,6 +12,7 @@
 #ifndef TP_LIB_CONVERSION_GPU_ROWWRITER_H
 #define TP_LIB_CONVERSION_GPU_ROWWRITER_H
 
+#include "KernelEmitter.h"
 #include "RowGenerator.h"
 #include "tp/Conversion/Rows/RowEmitter.h"
 
@@ -35,6 +36,7 @@ public:
   mlir::FailureOr<mlir::gpu::GPUFuncOp> run();
 
 private:
+  KernelEmitter e{builder, loc};
   const RowSchedule &schedule;
   const KernelAlignment &alignment;
   mlir::gpu::GPUModuleOp module;
@@ -143,10 +145,6 @@ private:
 
   mlir::Value i32(int64_t value) {
     return mlir::arith::ConstantIntOp::create(builder, loc, value, 32);
-  }
-  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value a,
-                      mlir::Value b) {
-    return mlir::arith::CmpIOp::create(builder, loc, predicate, a, b);
   }
   mlir::Value toIndex(mlir::Value value) {
     return mlir::arith::IndexCastUIOp::create(builder, loc,
