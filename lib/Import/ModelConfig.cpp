@@ -43,14 +43,6 @@ StringRef stringify(FloatKind kind) {
   llvm_unreachable("unknown float kind");
 }
 
-std::optional<FloatKind> parseFloatKind(StringRef name) {
-  return llvm::StringSwitch<std::optional<FloatKind>>(name)
-      .Case("f32", FloatKind::F32)
-      .Case("bf16", FloatKind::BF16)
-      .Case("f16", FloatKind::F16)
-      .Default(std::nullopt);
-}
-
 /// `dtype`, or `torch_dtype` as it was called.
 static void readDtype(ObjectReader &reader, ModelConfig &config) {
   std::optional<std::string> now = reader.getString("dtype");
@@ -230,7 +222,7 @@ static void checkExperts(ObjectReader &reader, const ConfigKeys &keys,
                    "experts without a gate have no other activation");
 }
 
-/// What all families have, under the family's keys.
+/// Reads what all families have, under the family's keys.
 static void readModel(ObjectReader &reader, const JsonFile &file,
                       ModelConfig &config) {
   const ConfigKeys &keys = config.family->keys;
@@ -275,15 +267,6 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
   if (config.family->adjust)
     config.family->adjust(reader, config);
   checkExperts(reader, keys, config);
-}
-
-int64_t ModelConfig::countAttention(int64_t layers) const {
-  auto isAt = [](ArrayRef<bool> list, int64_t i) {
-    return !list.empty() && list[i];
-  };
-  return llvm::count_if(llvm::seq(layers), [&](int64_t i) {
-    return !isAt(convolves, i) && !isAt(lacksMixer, i);
-  });
 }
 
 SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
@@ -338,8 +321,9 @@ static void readPaddingRow(ObjectReader &reader, ModelConfig &config) {
     config.paddingProblem = showJson(value);
 }
 
-/// What `transformers` begins to train with: its PreTrainedModel._init_weights.
-/// Ignores values that are no deviation, for no result depends on them.
+/// The initial values by which `transformers` begins to train: its
+/// PreTrainedModel._init_weights. Ignores values that are no deviation, for no
+/// result depends on them.
 static void readInitialValues(ObjectReader &reader, ModelConfig &config) {
   const ConfigKeys &keys = config.family->keys;
   const json::Value *range = reader.get(keys.initializerRange);
@@ -406,7 +390,7 @@ static const Family *readFamily(ObjectReader &reader, ModelConfig &config) {
   return row;
 }
 
-/// Of a file of text alone, or of the object for it.
+/// Reads a file of text alone, or the object for it.
 static void readConfig(ObjectReader &reader, const JsonFile &file,
                        ModelConfig &config) {
   config.family = readFamily(reader, config);

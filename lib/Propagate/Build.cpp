@@ -55,11 +55,6 @@ int Propagation::getState(Value value) {
   return it->second;
 }
 
-void Propagation::closeAll(int state) {
-  for (DimSharding &dim : states[state].sharding.dims)
-    dim.open = false;
-}
-
 LogicalResult Propagation::seed(Operation *op, int state, ShardingAttr sharding,
                                 unsigned priority, const std::string &who,
                                 bool isState) {
@@ -329,7 +324,7 @@ LogicalResult Propagation::buildFunctionSignature(Operation *op) {
                        : StringAttr();
     return given ? given.str() : (kind + " " + Twine(index)).str();
   };
-  // What does not move: states, and gradients as their parameters.
+  // Values that do not move: states, and gradients as their parameters.
   auto isFixed = [](Type type, FlatSymbolRefAttr state, DictionaryAttr attrs) {
     return isa<FloatType>(getElementTypeOrSelf(type)) &&
            (state ||
@@ -463,7 +458,7 @@ static bool isFixedStack(Value value) {
   return false;
 }
 
-/// Whether tp.repeat keeps the value for others, who may want it otherwise than
+/// True if tp.repeat keeps the value for others, who may want it otherwise than
 /// those in the layer: it stays as it was made.
 static bool isStacked(OpOperand &use) {
   auto yield = dyn_cast<YieldOp>(use.getOwner());

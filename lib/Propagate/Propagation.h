@@ -122,16 +122,13 @@ private:
   mlir::LogicalResult seed(mlir::Operation *op, int state,
                            ShardingAttr sharding, unsigned priority,
                            const std::string &who, bool isState = false);
-  void closeAll(int state);
 
   // Fixpoint: Propagation.cpp.
   llvm::SmallVector<FactorWish, 4> collectWishes(const Node &node,
                                                  unsigned priority) const;
-  /// Of two wishes for factor `f` the better one, in `old`.
+  /// Keeps the better one of two wishes for factor `f`, in `old`.
   void addWish(const Node &node, unsigned f, FactorWish wish,
                FactorWish &old) const;
-  void resolveConflicts(const Node &node,
-                        llvm::SmallVectorImpl<FactorWish> &wishes) const;
   int64_t getCost(const Node &node, llvm::ArrayRef<FactorWish> wishes) const;
   FactorShardings getCut(const Node &node,
                          llvm::ArrayRef<FactorWish> wishes) const;
@@ -159,7 +156,7 @@ private:
   /// `sum` and what it is the sum of, as far as that stays linear and nobody
   /// else reads it.
   Terms getTerms(int sum) const;
-  /// What operations in `scope` do with `old`, of which `sum` is made.
+  /// Finds what operations in `scope` do with `old`, of which `sum` is made.
   Use getUse(int old, const Terms &terms, int sum,
              mlir::Operation *scope) const;
   bool isAccumulator(int state) const;
@@ -169,7 +166,7 @@ private:
   // Settling: Settle.cpp.
   void settleAll();
   void keepStatesPartial();
-  /// Of a tie between a stack and a layer of it: what is partial of both.
+  /// Settles a tie between a stack and a layer of it: what is partial of both.
   void settleLayers(const Node &node);
   /// 1 of a tie from a layer to its stack, -1 of one from a stack to a layer.
   int64_t getRankDifference(const Node &node) const;
@@ -202,8 +199,8 @@ private:
   unsigned numVisits = 0;
 };
 
-/// What the operation that reads `operand` needs of it, once everything has a
-/// sharding: not of tp.repeat, calls, constraints and terminators.
+/// The sharding that the operation which reads `operand` needs of it, once
+/// everything has one: not of tp.repeat, calls, constraints and terminators.
 mlir::FailureOr<TensorSharding> getNeededSharding(mlir::OpOperand &operand,
                                                   const Mesh &mesh);
 

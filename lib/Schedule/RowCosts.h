@@ -38,7 +38,6 @@ public:
   PartCost get(mlir::Operation *op, const OpParts *cut, unsigned parts) const;
   /// The share of its speed that the processor keeps beside the link.
   double getBeside() const { return model ? model->getProfile().beside : 1; }
-  bool hasModel() const { return model; }
 
 private:
   const CostModel *model = nullptr;

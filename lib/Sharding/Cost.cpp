@@ -20,9 +20,3 @@ int64_t tp::getTraffic(CollectiveKind kind, int64_t bytes, int64_t ranks) {
 int64_t tp::getRingHops(CollectiveKind kind, int64_t ranks) {
   return tprt::rowOf(kind).hops(ranks);
 }
-
-double tp::getRingSeconds(CollectiveKind kind, int64_t bytes, int64_t ranks,
-                          double latency, double bandwidth) {
-  return getRingHops(kind, ranks) * latency +
-         getTraffic(kind, bytes, ranks) / bandwidth;
-}

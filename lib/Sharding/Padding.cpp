@@ -12,22 +12,6 @@
 
 using namespace tp;
 
-llvm::StringRef tp::stringify(PadState state) {
-  switch (state) {
-  case PadState::None:
-    return "none";
-  case PadState::Zero:
-    return "zero";
-  case PadState::NegInf:
-    return "neg_inf";
-  case PadState::PosInf:
-    return "pos_inf";
-  case PadState::Anything:
-    return "anything";
-  }
-  llvm_unreachable("unknown padding state");
-}
-
 PadState tp::join(PadState a, PadState b) {
   if (a == b || b == PadState::None)
     return a;

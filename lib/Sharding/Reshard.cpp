@@ -393,9 +393,3 @@ SmallVector<ReshardStage, 1> tp::planReshardStages(ArrayRef<int64_t> shape,
   }
   return stages;
 }
-
-int64_t tp::getReshardElements(ArrayRef<int64_t> shape,
-                               const TensorSharding &from,
-                               const TensorSharding &to, const Mesh &mesh) {
-  return planReshard(shape, from, to, mesh).elementsReceived;
-}

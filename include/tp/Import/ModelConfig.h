@@ -28,8 +28,6 @@ enum class FloatKind { F32, BF16, F16 };
 
 /// "f32", "bf16" or "f16".
 llvm::StringRef stringify(FloatKind kind);
-/// The kind of that name, as `--dtype` takes it.
-std::optional<FloatKind> parseFloatKind(llvm::StringRef name);
 
 /// Rotary position embedding: the base, and how frequencies are stretched
 /// beyond the length of training.
@@ -84,7 +82,7 @@ struct RopeConfig {
   /// of `length`.
   llvm::SmallVector<float> getInverseFrequencies(int64_t headDim,
                                                  int64_t length) const;
-  /// Whether all positions turn by other angles in a sequence of `length` than
+  /// True if all positions turn by other angles in a sequence of `length` than
   /// in shorter ones.
   bool changesAt(int64_t length) const {
     return (kind == Kind::Long || kind == Kind::Dynamic) &&
@@ -92,7 +90,7 @@ struct RopeConfig {
   }
 };
 
-/// What the layers of one model differ in.
+/// The fields in which layers of one model differ.
 struct LayerKind {
   bool slides = false;    ///< It has the model's window.
   bool rotates = true;    ///< If the model does at all.
@@ -104,7 +102,7 @@ struct LayerKind {
   /// It has attention, or what stands in its place; it has a feed-forward, or
   /// experts.
   bool mixes = true, feeds = true;
-  int64_t width = 0;    ///< Of its feed-forward; 0: the model's.
+  int64_t width = 0;    ///< The width of its feed-forward; 0: the model's.
   int quantization = 0; ///< Layers with one number are quantised alike.
   bool operator==(const LayerKind &) const = default;
 };
@@ -128,20 +126,21 @@ struct DropoutConfig {
 /// ALiBi (Press et al., arXiv 2108.12409): each head adds to a score the
 /// position of the key times a slope of its own.
 struct AlibiConfig {
-  double scale = 1;    ///< Of what is added.
+  double scale = 1;    ///< The factor of what is added.
   bool isBF16 = false; ///< Slope, position and product are rounded to that.
 };
 
-/// Of a mixture of experts.
+/// A mixture of experts.
 struct ExpertsConfig {
   int64_t count = 0, perToken = 0, width = 0;
-  int64_t sharedWidth = 0; ///< Of the feed-forward that all tokens use, if any.
+  int64_t sharedWidth =
+      0; ///< The width of the feed-forward that all tokens use, if any.
   bool normalizes = true; ///< The scores of those that a token uses sum to one.
   bool sigmoid = false;   ///< Scores are these instead of a softmax.
   double epsilon = 1e-20; ///< The sum of sigmoids has it added.
-  double scale = 1;       ///< Of the scores, at last.
-  /// Of `groups` of neighbours `topGroups` are chosen from, by the sum of the
-  /// `groupBest` best of each.
+  double scale = 1;       ///< The last factor of the scores.
+  /// `topGroups` of the `groups` of neighbours are chosen from, by the sum of
+  /// the `groupBest` best of each.
   int64_t groups = 1, topGroups = 1, groupBest = 1;
   /// How an expert makes its width: see nn.experts. A limit of 0 is none.
   double alpha = 1, limit = 0, upOffset = 0;
@@ -149,15 +148,16 @@ struct ExpertsConfig {
   int64_t latentSize = 0;
   /// The scores multiply what experts read.
   bool scalesInput = false;
-  /// Of training: the loss has a term that balances the experts; the router's
-  /// input is multiplied by random numbers up to so far from one.
+  /// In training the loss has a term that balances the experts; the router's
+  /// input is multiplied by random numbers of the range [1 - jitter, 1 +
+  /// jitter].
   bool isBalanced = false;
   double jitter = 0;
 };
 
-/// Of latent attention: how many numbers queries, and keys with values, are
-/// made from (0: queries are made from the hidden state), and the size of the
-/// part of a query's and a key's head that is rotated.
+/// The sizes of latent attention: how many numbers queries, and keys with
+/// values, are made from (0: queries are made from the hidden state), and the
+/// size of the part of a query's and a key's head that is rotated.
 struct LatentConfig {
   int64_t queryRank = 0, keyValueRank = 0, rotatedDim = 0;
 };
@@ -165,8 +165,8 @@ struct LatentConfig {
 /// Describes the heads of attention in one kind of layers.
 struct HeadsConfig {
   int64_t numKVHeads = 0;
-  int64_t headDim = 0;  ///< Of queries and keys.
-  int64_t valueDim = 0; ///< Of values.
+  int64_t headDim = 0;  ///< The size of queries and keys.
+  int64_t valueDim = 0; ///< The size of values.
   /// Values are the projected keys, before their norm and rotation.
   bool sharesKeys = false;
 };
@@ -188,14 +188,13 @@ struct LinearConfig {
   /// Elements of all queries, or keys, and of all values.
   int64_t getKeySize() const { return keyHeads * keyDim; }
   int64_t getValueSize() const { return valueHeads * valueDim; }
-  /// Elements of the state of a head.
-  int64_t getStateSize() const { return keyDim * valueDim; }
 };
 
 /// The constants of one model. Sizes are numbers of elements.
 struct ModelConfig {
   const Family *family = nullptr;
-  /// What the file is of, if it is of more than text; the rest is of its text.
+  /// The model that the file describes, if it is of more than text; the rest is
+  /// of its text.
   const Composite *composite = nullptr;
   ModelLayout layout;       ///< The family's, as the file changes it.
   std::string modelType;    ///< As in the file: "llama", "qwen3", ...
@@ -208,8 +207,8 @@ struct ModelConfig {
   int64_t numLayers = 0;
   int64_t numHeads = 0;
   int64_t numKVHeads = 0;
-  int64_t headDim = 0;  ///< Of queries and keys.
-  int64_t valueDim = 0; ///< Of values.
+  int64_t headDim = 0;  ///< The size of queries and keys.
+  int64_t valueDim = 0; ///< The size of values.
   /// The heads of layers without a window, where they are others.
   std::optional<HeadsConfig> globalHeads;
   std::optional<LatentConfig> latent;
@@ -223,12 +222,13 @@ struct ModelConfig {
   int64_t relativeRows = 0;  ///< Rows of the relative-position table.
   std::optional<AlibiConfig> alibi;
   Head head = Head::NextToken;
-  int64_t numLabels = 0; ///< Of a head of classes.
+  int64_t numLabels = 0; ///< The classes of such a head.
 
   double normEpsilon = 0;
   Activation activation = Activation::SiLU;
   RopeConfig rope;
-  std::optional<RopeConfig> localRope; ///< Of layers with a window.
+  std::optional<RopeConfig>
+      localRope; ///< The rotation of layers with a window.
   bool tieEmbeddings = false;
   bool queryKeyValueBias = false;
   bool attentionOutputBias = false;
@@ -247,7 +247,7 @@ struct ModelConfig {
   int64_t numExtraLayers = 0;
 
   std::optional<QuantizationConfig> quantization;
-  /// Of each layer, as LayerKind has it; empty: all are alike.
+  /// The quantisation of each layer, as LayerKind has it; empty: all are alike.
   llvm::SmallVector<int> quantizationOf;
 
   DropoutConfig dropout;
@@ -286,8 +286,6 @@ struct ModelConfig {
   llvm::SmallVector<bool> lacksMixer, lacksFeedForward;
   /// The widths of the layers' feed-forwards, where they differ.
   llvm::SmallVector<int64_t> widths;
-  /// Returns how many of the first `layers` have attention.
-  int64_t countAttention(int64_t layers) const;
 
   /// The most positions of a sequence: `maxPositions`, or as many as a
   /// stretched rotation reaches (the factor times the length of training), for

@@ -35,11 +35,6 @@ int64_t getTraffic(CollectiveKind kind, int64_t bytes, int64_t ranks);
 /// the others, 1 for collective_permute.
 int64_t getRingHops(CollectiveKind kind, int64_t ranks);
 
-/// Seconds of a ring with `latency` seconds a message and `bandwidth` bytes a
-/// second out of each rank: hops * latency + traffic / bandwidth.
-double getRingSeconds(CollectiveKind kind, int64_t bytes, int64_t ranks,
-                      double latency, double bandwidth);
-
 } // namespace tp
 
 #endif // TP_SHARDING_COST_H

@@ -3,11 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where a size does not divide, the last shards have padding past the logical
-// end. Whether that is harmless depends on what it holds: zeros vanish in
-// a sum, -inf in a maximum, and everything is harmless in a parallel dimension
-// whose padding is stripped at the end. Partition follows these states through
-// the program and masks a value only where its padding would be counted.
+// If a size does not divide, the last shards have padding past the logical end.
+// Whether that is harmless depends on what it holds: zeros vanish in a sum,
+// -inf in a maximum, and everything is harmless in a parallel dimension whose
+// padding is stripped at the end. Partition follows these states through the
+// program and masks a value only where its padding would be counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ enum class PadState : uint8_t {
   /// Finite or not, nothing is known.
   Anything,
 };
-llvm::StringRef stringify(PadState state);
-/// What is known where either may hold: `None` is below all, `Anything` above.
+/// The state that is known where either may hold: `None` is below all,
+/// `Anything` above.
 PadState join(PadState a, PadState b);
 /// The state that a reduction of this kind ignores.
 PadState getNeutralState(ReductionKind kind);

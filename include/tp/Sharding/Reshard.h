@@ -141,11 +141,6 @@ TensorSharding joinView(const ReshardStage &stage,
 ReshardStage splitBlocks(llvm::ArrayRef<int64_t> shape,
                          const TensorSharding &sharding, unsigned dim);
 
-/// planReshard(...).elementsReceived: what a conflict costs in propagation.
-int64_t getReshardElements(llvm::ArrayRef<int64_t> shape,
-                           const TensorSharding &from, const TensorSharding &to,
-                           const Mesh &mesh);
-
 /// Elements that one rank receives in `step` when the value had `from`: the
 /// last column of the table, with parts rounded up to whole elements.
 int64_t getElementsReceived(llvm::ArrayRef<int64_t> shape,
