@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a program's products are judged by.
+// The GEMM by which a program's products are judged.
 //
 //===----------------------------------------------------------------------===//
 

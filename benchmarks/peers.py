@@ -16,7 +16,7 @@ PEERS = ROOT / "build/peers"
 
 
 def installed(program, packages):
-    """Whether `packages` of `program` are in the environment, which are installed if not."""
+    """True if `packages` of `program` are in the environment, which are installed if not."""
     python = PEERS / "bin/python"
     if not python.exists():
         venv.create(PEERS, with_pip=True)

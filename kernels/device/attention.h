@@ -85,7 +85,7 @@ __device__ inline Range seenFrom(int position, int length) {
   return seen;
 }
 
-/// Whether the mask shows key `key` of a batch entry.
+/// True if the mask shows key `key` of a batch entry.
 __device__ inline bool isShown(const Arguments &call, int batch, int key) {
   const int64_t index = int64_t(batch) * shape::keyCapacity() + key;
   switch (shape::maskBytes()) {
@@ -100,7 +100,7 @@ __device__ inline bool isShown(const Arguments &call, int batch, int key) {
   }
 }
 
-/// Whether scores have to be powers of 2 before their maximum is taken.
+/// True if scores have to be powers of 2 before their maximum is taken.
 /// Otherwise scale and log2 e are left to the exponent's multiplication.
 __device__ inline bool scalesScores() {
   return !(shape::scale() > 0) || shape::softCap() != 0 ||

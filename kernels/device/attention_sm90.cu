@@ -89,7 +89,7 @@ struct Mask {
         all &= word;
     return all == ~0u;
   }
-  /// Whether it shows a key whose number is 2 (lane % 4) more than `key`.
+  /// True if it shows a key whose number is 2 (lane % 4) more than `key`.
   __device__ bool shows(int key) const {
     return !P::hasMask() ||
            words[key / 32] >> (lane() % 4 * 2) & 1u << key % 32;

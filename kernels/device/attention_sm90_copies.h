@@ -14,7 +14,7 @@
 
 namespace attention {
 
-/// Whether the copy engine takes the call's tensors.
+/// True if the copy engine takes the call's tensors.
 __device__ inline bool canCopyBoxes(const Arguments &call) {
   const uint64_t bits = uintptr_t(call.query) | uintptr_t(call.key) |
                         uintptr_t(call.value) | 2 * call.queryStride |

@@ -42,7 +42,7 @@ struct Plan {
   static_assert(kMaps % 128 == 0, "tensor maps are read in lines");
   static constexpr int kRuns = kMaps + 3 * hopper::kMapBytes; ///< over pages
 
-  /// Whether tiles of keys have masks.
+  /// True if tiles of keys have masks.
   __device__ static bool hasMask() { return paged || shape::maskBytes() != 0; }
 
   /// 64K registers are shared out: two consumers get 232 a thread, three 160.
@@ -222,7 +222,7 @@ private:
                            : 0;
   }
 
-  /// Whether a run begins at a token: one of a number that a tile's queries
+  /// True if a run begins at a token: one of a number that a tile's queries
   /// divide, or one that does not follow the token before it.
   __device__ bool beginsRun(int token) const {
     if (token % Work<P>::queries() == 0)

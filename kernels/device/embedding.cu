@@ -25,7 +25,7 @@ TP_SHAPE(int64_t, copyBlocks)
 inline constexpr int kWarpColumns = 512;
 
 namespace {
-/// Whether a row of each of these can be read by four elements at a time.
+/// True if a row of each of these can be read by four elements at a time.
 __device__ bool isWide(const void *a, const void *b, const void *c) {
   uintptr_t bits = uintptr_t(a) | uintptr_t(b) | uintptr_t(c);
   return shape::columns() % 4 == 0 && bits % sizeof(float4) == 0;

@@ -23,7 +23,7 @@ struct RuleTarget {
   PlanRule::Kind kind = PlanRule::Kind::Value;
   /// Names to match against: of a parameter, all that it may have.
   llvm::SmallVector<std::string, 2> names;
-  /// Of a value: its location.
+  /// The location of a value.
   std::string at;
   mlir::RankedTensorType type;
   /// A parameter, or a state that begins with one; or the value; or neither, of
@@ -54,7 +54,7 @@ private:
   void collectResults(mlir::Operation *op);
   bool isMatch(const PlanRule &rule, const RuleTarget &target) const;
   mlir::LogicalResult apply(const PlanRule &rule, const RuleTarget &target);
-  /// Whether a built-in plan names every axis of the mesh: then one that it
+  /// True if a built-in plan names every axis of the mesh: then one that it
   /// names besides is of one rank.
   bool knowsAllAxes() const;
   llvm::SmallVector<llvm::StringRef> getPlanAxes() const;
@@ -73,7 +73,7 @@ private:
   /// (any of its patterns if empty); null if the rule itself counts somewhere.
   const PlanRule *findEarlier(const PlanRule &rule,
                               llvm::StringRef pattern) const;
-  /// That a built-in plan has cut nothing.
+  /// Reports that a built-in plan has cut nothing.
   mlir::LogicalResult refuseUncut(mlir::ModuleOp module) const;
   llvm::SmallVector<std::string> getNearest(const PlanRule &rule,
                                             llvm::StringRef pattern) const;
@@ -105,7 +105,7 @@ private:
   llvm::SmallVector<std::string> notKept;
   /// Parameters that no rule matched and nobody annotated.
   llvm::SmallVector<llvm::StringRef> unnamed;
-  /// Whether a parameter or value is split.
+  /// True if a parameter or value is split.
   bool anySplit = false;
 };
 

@@ -12,9 +12,9 @@
 // and 20, and down_proj is [{}, {"tp" grain 128}]. Its inputs come from
 // gate_proj and up_proj, which become [{"tp" grain 128}, {}].
 //
-// Where that would leave ranks with little or nothing, a group is read as
-// several that share one scale of the file: 768 inputs in groups of 128 over 8
-// ranks are 24 groups of 32, of which each rank has 3.
+// If that would leave ranks with little or nothing, a group is read as several
+// that share one scale of the file: 768 inputs in groups of 128 over 8 ranks
+// are 24 groups of 32, of which each rank has 3.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +63,7 @@ static void findProducers(Value value, int64_t size,
     findProducers(operand, size, seen, found);
 }
 
-/// What makes the inputs of `weight` is cut at multiples of `grain`.
+/// Cuts the values that make the inputs of `weight` at multiples of `grain`.
 static void alignProducers(nn::DequantizeOp weight, int64_t size, int64_t grain,
                            const Mesh &mesh) {
   for (Operation *user : weight->getUsers()) {
@@ -89,7 +89,7 @@ static void alignProducers(nn::DequantizeOp weight, int64_t size, int64_t grain,
 /// The smallest groups that others are read as.
 static constexpr int64_t smallestGroup = 16;
 
-/// Whether inputs of a layer with this weight are rounded by groups of their
+/// True if inputs of a layer with this weight are rounded by groups of their
 /// own, which ranks have whole.
 static bool hasGroupedInput(nn::DequantizeOp weight) {
   return llvm::any_of(weight->getUsers(), [](Operation *user) {

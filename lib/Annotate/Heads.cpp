@@ -135,9 +135,9 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
   return heads;
 }
 
-/// What is put together in each head, element by element or as parts of it; of
-/// these one comes from the linear layer, and others, as the angles of a
-/// rotation that is written out, may be the same for all heads.
+/// The operands that are put together in each head, element by element or as
+/// parts of it; one of these comes from the linear layer, and others, as the
+/// angles of a rotation that is written out, may be the same for all heads.
 static OperandRange getParts(Operation *op) {
   if (auto concat = dyn_cast<tensor::ConcatOp>(op))
     return concat.getInputs();

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// That a loop in the other direction computes a value again is seen from the
+// A loop in the other direction that computes a value again is found from the
 // two layers alone, so that derivatives written by hand are served as well: its
 // slices of what the first has stacked are known values of that layer, and so
 // is, in order, the result of each operation that does the same to known

@@ -201,7 +201,7 @@ Error Parser::parseCut(const json::Object &object, PlanRule &rule) {
   return Error::success();
 }
 
-/// What a rule is about, one of these, and what else it may say.
+/// A rule is about one of these, and may say more.
 static constexpr std::pair<StringLiteral, PlanRule::Kind> kinds[] = {
     {"parameter", PlanRule::Kind::Parameter},
     {"argument", PlanRule::Kind::Argument},

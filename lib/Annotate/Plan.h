@@ -51,12 +51,12 @@ struct PlanRule {
   bool whole = false;
   /// The rule counts only if the mesh has this axis; empty: always.
   std::string whenAxis;
-  /// What a dimension that is cut is called ("sequence") if the cut must be
-  /// even; empty if padding is welcome.
+  /// The name of a dimension that is cut ("sequence"), if the cut must be even;
+  /// empty if padding is welcome.
   std::string even;
   /// No error if it matches nothing.
   bool optional = false;
-  /// Where it stands, for messages: "rules[3]", and in the file.
+  /// The rule's place, for messages: "rules[3]", and in the file.
   std::string path;
   TextPlace place;
 };
@@ -66,18 +66,18 @@ struct Plan {
   llvm::SmallVector<PlanRule, 0> rules;
   bool isBuiltin = false;
 
-  /// Whether the module is taken as it is annotated.
+  /// True if the module is taken as it is annotated.
   bool isNone() const { return isBuiltin && name == "none"; }
 };
 
-/// Whether plans of that name are files.
+/// True if plans of that name are files.
 bool isPlanFile(llvm::StringRef nameOrFile);
 
 /// The plan of that name, or read from the file of that name if it ends in
 /// ".json". The error's text says what is wrong, `wrong` where in the file.
 llvm::Expected<Plan> loadPlan(llvm::StringRef nameOrFile, TextPlace &wrong);
 
-/// Whether `name` matches `pattern`, in which `*` stands for any run of
+/// True if `name` matches `pattern`, in which `*` stands for any run of
 /// characters and everything else for itself.
 bool matchesGlob(llvm::StringRef pattern, llvm::StringRef name);
 

@@ -209,7 +209,7 @@ LogicalResult tp::shardTrainingStates(ModuleOp module, MeshOp meshOp) {
               "its states are to be divided (--shard-optimizer "
            << further.getValue()
            << "): adamw, or sgd with --momentum, or masters of 16-bit weights";
-  // Whatever the update computes, it computes with its part of the gradient.
+  // The update computes with its part of the gradient.
   forEachWeight(module, [&](StateOp weight, StringRef role, StateOp state) {
     ShardingAttr sharding = divided.lookup(weight.getSymNameAttr());
     if (role == "gradient" && sharding)

@@ -41,7 +41,7 @@ using namespace mlir;
 using namespace tp;
 using tprt::formatBytes;
 
-/// What the artifact's tables count, of one rank.
+/// The artifact's tables count so many bytes of one rank.
 static constexpr int64_t maxBytes = int64_t(1) << 40;
 
 static InFlightDiagnostic emitError(MLIRContext &context) {
@@ -112,7 +112,7 @@ static void printLedger(const LedgerReport &report,
 }
 
 namespace {
-/// What a rank holds, and what of it the cache of generation is.
+/// The memory that a rank holds, and the part of it that is generation's cache.
 struct CacheFigures {
   int64_t peak = 0; ///< Bytes, of the largest step.
   int64_t most = 0; ///< Pages that all rows can fill.
@@ -137,7 +137,7 @@ private:
   /// Adds to the ledger what is known once the program is scheduled.
   LogicalResult addScheduled(OwningOpRef<ModuleOp> before);
   LogicalResult takeFigures(Stage stage);
-  /// Whether IR or an artifact is asked for: what --explain alone reports may
+  /// True if IR or an artifact is asked for: what --explain alone reports may
   /// be more than tables can hold.
   bool makesProgram() const {
     return !options.output.empty() || options.lastStage ||
@@ -234,7 +234,8 @@ LogicalResult Compilation::read() {
   return takeFigures(*options.firstStage);
 }
 
-/// What is said of memory at the end, and is lost in later stages.
+/// Takes the figures of memory that are reported at the end and that later
+/// stages lose.
 LogicalResult Compilation::takeFigures(Stage stage) {
   if (stage == Stage::Collectives)
     for (auto function : module->getOps<func::FuncOp>())
@@ -254,13 +255,14 @@ LogicalResult Compilation::takeFigures(Stage stage) {
   return stage == Stage::Schedule ? checkMemory() : success();
 }
 
-/// What a rank has while an entry runs must be a size that tables can hold.
+/// The memory of a rank while an entry runs must be a size that tables can
+/// hold.
 LogicalResult Compilation::checkMemory() {
   int64_t parameters = getHeldParameterBytes(*module);
   for (auto function : module->getOps<func::FuncOp>()) {
     auto arena = function->getAttrOfType<IntegerAttr>(arenaBytesAttrName);
     auto comm = function->getAttrOfType<IntegerAttr>(commBytesAttrName);
-    // Of what has no size in bytes, lower says so.
+    // Lower refuses values without a size in bytes.
     auto hasSize = [](Type type) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       return tensor && tensor.getElementType().isIntOrFloat();
@@ -287,7 +289,7 @@ LogicalResult Compilation::runStage(Stage stage, StringRef number) {
   manager.enableVerifier(stage != Stage::Lower);
   buildStage(manager, stage, stageOptions);
   if (failed(manager.run(*module))) {
-    // What is known of the collectives is true whatever comes after them.
+    // Later stages do not change what is known of the collectives.
     if (ledger && stage == Stage::Schedule)
       printLedger(*ledger, options);
     return failure();
@@ -467,9 +469,9 @@ static LogicalResult fitCache(MLIRContext &context, CompileOptions &options,
 }
 
 namespace {
-/// What a compilation says of its progress: at once if it takes long, and
-/// otherwise when it has succeeded, for an error is all that there is to say of
-/// one that fails soon.
+/// Prints a compilation's progress: at once if it takes long, and otherwise
+/// when it has succeeded, for an error is all that there is to say of one that
+/// fails soon.
 class Progress : public llvm::raw_ostream {
 public:
   explicit Progress(llvm::raw_ostream &log)

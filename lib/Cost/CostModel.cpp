@@ -139,7 +139,7 @@ double Clock::start(double seconds) {
 }
 
 double Clock::wait(double time) {
-  // Whoever waits for what never comes waits for ever, each time.
+  // A wait for what never comes is endless, each time.
   double waited = std::isinf(time) ? time : std::max(0.0, time - now);
   now += waited;
   return waited;

@@ -72,7 +72,7 @@ static void addStatistics(func::FuncOp function) {
   }
 }
 
-/// Whether elements of one name and another are the same: their boxes of the
+/// True if elements of one name and another are the same: their boxes of the
 /// checkpoint's tensor meet.
 static bool boxesMeet(ParameterOp a, ParameterOp b) {
   ParameterSourceAttr from = a.getSourceAttr(), other = b.getSourceAttr();
@@ -98,7 +98,7 @@ static bool boxesMeet(ParameterOp a, ParameterOp b) {
   return true;
 }
 
-/// What is one tensor must have one gradient.
+/// One tensor must have one gradient.
 static LogicalResult verifyDisjoint(ArrayRef<ParameterOp> parameters) {
   for (size_t i = 0; i < parameters.size(); ++i)
     for (ParameterOp b : parameters.drop_front(i + 1)) {
@@ -172,7 +172,7 @@ LogicalResult DifferentiatePass::differentiate(func::FuncOp function) {
                                    "function of one block";
   func::FuncOp gradient = function.clone();
   gradient.setName(gradientName);
-  // What is allowed to the forward.
+  // The budget is the forward's.
   gradient->removeAttr(TPDialect::getCommBudgetAttrName());
   getOperation().insert(std::next(function->getIterator()), gradient);
   if (failed(verifyDisjoint(collectParameters(gradient))))

@@ -27,7 +27,7 @@ using namespace mlir;
 using namespace tp;
 using namespace tp::differentiate;
 
-/// What the module asks for, or an error.
+/// The options that the module asks for, or an error.
 static FailureOr<TrainingOptions> readOptions(ModuleOp module,
                                               DictionaryAttr given) {
   TrainingOptions options;
@@ -166,7 +166,7 @@ LogicalResult MakeTrainingStepPass::addToStates(func::FuncOp gradient,
   }
   addends.push_back({states.lossSum, lossSum});
   addends.push_back({states.tokens, tokens});
-  // What is returned twice is added twice.
+  // A value that is returned twice is added twice.
   SmallVector<Value> returned;
   for (const Addend &addend : addends)
     returned.push_back(addend.value);

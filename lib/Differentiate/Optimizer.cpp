@@ -145,8 +145,8 @@ Value UpdateBuilder::sumSquares(Value value) {
   return rank == 1 ? rows : reduce(rows, 0, /*squares=*/false);
 }
 
-/// Those that plans split come before those that they leave whole, so that what
-/// is partial is added before anything asks for the sum.
+/// The gradients that plans split come before those that they leave whole, so
+/// that what is partial is added before anything asks for the sum.
 Value UpdateBuilder::addSquares(ArrayRef<Value> gradients) {
   Value total;
   for (bool decays : {true, false})

@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace tp;
 using namespace tp::differentiate;
 
-/// Whether `op` is never kept: it costs nothing, or has a scalar, which cannot
+/// True if `op` is never kept: it costs nothing, or has a scalar, which cannot
 /// be stacked.
 static bool costsNothing(Operation *op) {
   return op->hasTrait<OpTrait::ConstantLike>() ||
@@ -34,12 +34,12 @@ static bool costsNothing(Operation *op) {
          llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
-/// Whether `op` makes another view of what it reads.
+/// True if `op` makes another view of what it reads.
 static bool isView(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
 }
 
-/// Whether `op` takes about as long as reading its operands and writing its
+/// True if `op` takes about as long as reading its operands and writing its
 /// results does.
 static bool isCheap(Operation *op) {
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
@@ -51,7 +51,7 @@ static bool isCheap(Operation *op) {
          isa<ShardingConstraintOp>(op);
 }
 
-/// Whether `value` is a number for each row that a norm divides by, or takes
+/// True if `value` is a number for each row that a norm divides by, or takes
 /// from it: little to keep, and a sum to compute.
 static bool isStatistic(Value value) {
   auto result = dyn_cast<OpResult>(value);

@@ -19,19 +19,19 @@
 
 namespace tp::differentiate {
 
-/// Which of the values that a layer's derivative reads are computed again.
+/// Says which of the values that a layer's derivative reads are computed again.
 class RecomputePlan {
 public:
   /// `read` are values of the block `layer`.
   RecomputePlan(mlir::Block &layer, Recompute policy,
                 const llvm::DenseSet<mlir::Value> &read);
 
-  /// Whether the operation that makes `value` is cloned into the derivative;
+  /// True if the operation that makes `value` is cloned into the derivative;
   /// otherwise it is kept.
   bool isComputedAgain(mlir::Value value);
 
 private:
-  /// Whether `value` can be had from what is kept by operations that may be
+  /// True if `value` can be had from what is kept by operations that may be
   /// repeated. Arguments of the layer can: they are kept as they are.
   bool followsFromKept(mlir::Value value);
 

@@ -3,11 +3,12 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of `h = repeat n iter(x)` with the layer f: `dx = repeat n reverse iter(dh)`
-// with the layer's derivative. It carries the cotangents of the carried values
-// and, of what comes from above (values, and parameters that all layers share),
-// the sum so far; it stacks the gradients of each layer's own parameters and of
-// slices. Index and slices are those of the layer it is at.
+// The derivative of `h = repeat n iter(x)` with the layer f is `dx = repeat n
+// reverse iter(dh)` with the layer's derivative. It carries the cotangents of
+// the carried values and, of what comes from above (values, and parameters that
+// all layers share), the sum so far; it stacks the gradients of each layer's
+// own parameters and of slices. Index and slices are those of the layer it is
+// at.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@ struct Reverser::Layer {
   OpBuilder &outer;
   Region region;
   Block *body;
-  /// Of the operation to be: arguments of the body in this order.
+  /// The operands of the operation to be: arguments of the body in this order.
   SmallVector<Value> inits, stacked;
   SmallVector<BlockArgument> carriedArgs, stackedArgs;
   SmallVector<Value> carriedYields, stackedYields;
@@ -68,7 +69,7 @@ static Value makeZeros(OpBuilder &builder, Location loc, Type type) {
   return makeConstant(b, type, 0);
 }
 
-/// Whether each iteration has a parameter of its own by that key.
+/// True if each iteration has a parameter of its own by that key.
 static bool hasOwn(RepeatOp op, const ParameterKey &key) {
   return key.count && llvm::any_of(op.getBodyBlock()->getOps<ParameterOp>(),
                                    [&](ParameterOp parameter) {
@@ -198,7 +199,7 @@ void Reverser::keep(Layer &layer) {
   IRMapping known;
   known.map(op.getIndex(), layer.getIndex());
   SmallVector<Value> kept;
-  /// Which results of the forward loop the slices are of.
+  /// The results of the forward loop that the slices are of.
   SmallVector<unsigned> numbers;
   OpBuilder start = layer.getBuilder(/*atEnd=*/false);
   RecomputePlan plan(*forward, recompute, getRead(layer.region, forward));

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which values depend on a parameter, and the walk from the loss back to them.
+// Finds which values depend on a parameter, and walks from the loss back to
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -130,7 +131,7 @@ void Reverser::markActive(Block &program) {
 // Gradients of 16-bit parameters
 //===----------------------------------------------------------------------===//
 
-/// Whether `value` is a parameter or a part of one as it is.
+/// True if `value` is a parameter or a part of one as it is.
 static bool isPartOfParameter(Value value) {
   Operation *op = value.getDefiningOp();
   while (op && isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
@@ -139,8 +140,8 @@ static bool isPartOfParameter(Value value) {
   return op && isa<ParameterOp>(op);
 }
 
-/// What `value` is the rounding of, in an operation of its own; null if it is
-/// none.
+/// The value that `value` rounds, in an operation of its own; null if it does
+/// not.
 static Value getUnrounded(Value value) {
   if (auto truncate = value.getDefiningOp<arith::TruncFOp>())
     return truncate.getIn();
@@ -219,7 +220,7 @@ LogicalResult Reverser::reverseOp(OpBuilder &builder, Operation *op,
 LogicalResult Reverser::reverseBlock(OpBuilder &builder, Block &block,
                                      Cotangents &cotangents,
                                      ParameterGradients &parameters) {
-  // What the walk inserts stands elsewhere, or behind what it has passed.
+  // The walk inserts operations elsewhere, or behind those that it has passed.
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator())
     if (llvm::any_of(op.getResults(),

@@ -37,7 +37,7 @@ struct Result {
   AffineMap map;
   /// None: each element is computed once.
   std::optional<Combiner> combiner;
-  /// Of a maximum or minimum: the result, and how many terms attain it.
+  /// The result of a maximum or minimum, and how many terms attain it.
   Value value, count;
 
   bool isExtremum() const { return value != nullptr; }
@@ -248,7 +248,8 @@ StructuredVjp::reverseBody(ImplicitLocOpBuilder &builder,
     if (!contribution || !dependents.contains(value))
       return;
     Value &sum = cotangents[value];
-    // Of a value of 16 bits one may be wider: what it was extended to reads it.
+    // A value of 16 bits may have a wider contribution: what it was extended to
+    // reads it.
     if (sum && sum.getType() != contribution.getType()) {
       Type type = widen(sum.getType());
       sum = convert(builder, sum, type);
@@ -257,7 +258,7 @@ StructuredVjp::reverseBody(ImplicitLocOpBuilder &builder,
     sum = sum ? arith::AddFOp::create(builder, sum, contribution).getResult()
               : contribution;
   };
-  // Of each result its cotangent, its value and its count.
+  // Reads each result's cotangent, value and count.
   for (auto [result, seed] : llvm::zip_equal(results, seeds)) {
     auto [cotangent, value, count] = seed;
     if (!result.isExtremum()) {

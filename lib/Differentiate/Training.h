@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What tp-make-training-step consists of: the weights and the states that go
-// with each, the functions that read them, and the function that updates them.
+// The parts of tp-make-training-step: the weights and the states that go with
+// each, the functions that read them, and the function that updates them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +16,13 @@
 
 namespace tp::differentiate {
 
-/// What the module's `tp.training` asks for.
+/// The options that the module's `tp.training` asks for.
 struct TrainingOptions {
   enum class Optimizer { AdamW, Sgd };
   Optimizer optimizer = Optimizer::AdamW;
   /// The most that the gradient's norm may be; 0: any.
   double clip = 0;
-  /// Of SGD: whether it has momentum.
+  /// True if SGD has momentum.
   bool hasMomentum = false;
 };
 
@@ -36,7 +36,7 @@ struct TrainedWeight {
   StateOp gradient, expAvg, expAvgSq, momentum;
   bool decays = false;
 
-  /// What the update begins with and ends in.
+  /// The state that the update begins with and ends in.
   StateOp getUpdated() { return master ? master : weight; }
   /// All but the weight, which are cut as it is.
   llvm::SmallVector<std::pair<llvm::StringRef, StateOp>> getCompanions();

@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What training changes lives between steps: weights, their gradients, and what
-// the optimizer keeps of each. A repeated layer's is one state with a slice for
-// each layer, which tp.repeat hands to it.
+// The values that training changes live between steps: weights, their
+// gradients, and the optimizer's state of each. A repeated layer's is one state
+// with a slice for each layer, which tp.repeat hands to it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -112,7 +112,8 @@ FailureOr<TrainedWeight> Declarer::declareWeight(ParameterOp op) {
   TrainedWeight weight;
   weight.key = getKey(op);
   weight.type = getValueType(op);
-  // Of the checkpoint's tensors: norms of each head are a stack of vectors.
+  // The rank is the checkpoint tensor's: norms of each head are a stack of
+  // vectors.
   weight.decays =
       getTensorShape(weight.key.name, getCheckpointType(op).getShape()).size() >
       1;

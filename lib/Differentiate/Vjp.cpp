@@ -27,8 +27,8 @@ InFlightDiagnostic tp::differentiate::refuse(Operation *op) {
             "(docs/Differentiate.md), or implement buildVjp for it";
 }
 
-/// Of operations with a derivative of their own: by each float operand, or an
-/// error.
+/// The derivatives of operations with a derivative of their own: by each float
+/// operand, or an error.
 static Contributions buildOwnVjp(OpBuilder &builder, const Request &request) {
   Contributions values = cast<DifferentiableOpInterface>(request.op)
                              .buildVjp(builder, request.cotangents);

@@ -18,11 +18,11 @@
 
 namespace tp::differentiate {
 
-/// What is asked of an operation: the cotangents of its results (null: none),
-/// of which operands the derivative is wanted, and of which not rounded to 16
-/// bits, if that can be had. All functions return one
-/// value for each operand, null where there is no contribution, or fail after
-/// an error at the operation.
+/// The request to an operation: the cotangents of its results (null: none), of
+/// which operands the derivative is wanted, and of which not rounded to 16
+/// bits, if that can be had. All functions return one value for each operand,
+/// null where there is no contribution, or fail after an error at the
+/// operation.
 struct Request {
   mlir::Operation *op;
   llvm::SmallVector<mlir::Value> cotangents;
@@ -30,7 +30,7 @@ struct Request {
 };
 using Contributions = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
 
-/// Whether values of the type have a derivative: floats and tensors of them.
+/// True if values of the type have a derivative: floats and tensors of them.
 bool isDifferentiable(mlir::Type type);
 
 /// `value` in each element of `type`, a float or a tensor of floats.
@@ -51,7 +51,7 @@ Contributions buildTensorVjp(mlir::OpBuilder &builder, const Request &request);
 /// linalg.generic and what can be written as one.
 Contributions buildStructuredVjp(mlir::OpBuilder &builder,
                                  const Request &request);
-/// Of any operation but tp.repeat.
+/// The derivative of any operation but tp.repeat.
 Contributions buildVjp(mlir::OpBuilder &builder, const Request &request);
 
 } // namespace tp::differentiate

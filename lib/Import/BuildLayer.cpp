@@ -94,7 +94,7 @@ struct LayerBuilder {
     return buildNorm(m, at(part), x);
   }
 
-  /// Of queries or keys [b, s, heads, d].
+  /// The norm of queries or keys [b, s, heads, d].
   Value headNorm(StringRef part, Value x) const {
     if (part.empty() || !layout.normsHaveHeads)
       return norm(part, x);
@@ -183,7 +183,7 @@ struct LayerBuilder {
                         offset * h.headDim);
   }
 
-  /// Of rows that are laid out by KV heads: its queries, its key, its value.
+  /// The queries, key and value of rows that are laid out by KV heads.
   std::array<Value, 3> projectGroups(Value x) const {
     int64_t group = c.numHeads / h.numKVHeads;
     std::string path = at(layout.queryKeyValue), place = m.placeOf(path);
@@ -210,11 +210,11 @@ struct LayerBuilder {
     return layout.normsRotated ? m.normWithoutWeight(place, x) : x;
   }
 
-  /// Of latent attention, rotated. The rotated part of a head stands before
-  /// the other in queries and keys, which changes no score.
+  /// The projections of latent attention, rotated. The rotated part of a head
+  /// stands before the other in queries and keys, which changes no score.
   std::array<Value, 3> projectLatent(Value x) const {
     const LatentConfig &latent = *c.latent;
-    // Whatever the model's is.
+    // It does not depend on the model's.
     constexpr double epsilon = 1e-6;
     int64_t rotated = latent.rotatedDim, plain = c.headDim - rotated;
     std::string place = m.placeOf(at(layout.attention));

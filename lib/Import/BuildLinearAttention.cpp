@@ -166,7 +166,7 @@ struct LinearBuilder {
     Value q = convolve(p.query, 0, linear.keyHeads);
     Value k = convolve(p.key, key, linear.keyHeads);
     Value v = convolve(p.value, 2 * key, linear.valueHeads);
-    // Whatever the model's is.
+    // It does not depend on the model's.
     constexpr double epsilon = 1e-6;
     q = m.l2NormOfRows(place, q, epsilon, 1 / std::sqrt(double(linear.keyDim)));
     k = m.l2NormOfRows(place, k, epsilon, 1);

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is around the layers: embeddings with positions before them; behind
+// The parts around the layers: embeddings with positions before them; behind
 // them the head of a language model, or of an encoder what
 // sentence-transformers puts there.
 //
@@ -115,7 +115,7 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
 // Heads
 //===----------------------------------------------------------------------===//
 
-/// What sentence-transformers puts behind the hidden states.
+/// The modules that sentence-transformers puts behind the hidden states.
 static NamedValues buildSentence(ModelBuilder &m, Value hidden, Value mask,
                                  const SentenceModules &modules) {
   NamedValues outputs = {{"last_hidden_state", hidden}};

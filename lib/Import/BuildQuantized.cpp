@@ -356,7 +356,7 @@ ModelBuilder::findQuantized(ArrayRef<Spelling> spellings,
     if (isHere)
       break;
   }
-  // Where the files have one of the spellings in 16 bits, that is read.
+  // A spelling that the files have in 16 bits is read.
   bool isPlain = llvm::any_of(spellings, [&](const Spelling &one) {
     return llvm::any_of(one.names, [&](const std::string &name) {
       const CheckpointTensor *tensor = find(name, shape.drop_back(2));

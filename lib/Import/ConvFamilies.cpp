@@ -19,8 +19,8 @@ using namespace mlir;
 
 namespace tp {
 
-/// What `full_attn_idxs` says where there is no `layer_types`: the layers that
-/// have attention; all of them if it is missing too.
+/// Reads `full_attn_idxs` if there is no `layer_types`: the layers that have
+/// attention; all of them if it is missing too.
 static void readAttentionLayers(ObjectReader &reader, ModelConfig &config) {
   if (reader.has("layer_types"))
     return reader.ignore({"full_attn_idxs"});

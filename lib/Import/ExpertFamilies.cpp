@@ -21,7 +21,7 @@ namespace tp {
 
 static constexpr int64_t maxExperts = 1 << 16, maxWidth = 1 << 30;
 
-/// Of a key that inference leaves alone, so that any value will do.
+/// Reads a key that inference leaves alone, so that any value will do.
 static double getNumber(ObjectReader &reader, llvm::StringRef key,
                         double fallback) {
   const llvm::json::Value *value = reader.get(key);
@@ -36,7 +36,7 @@ static void readExperts(ObjectReader &reader, ModelConfig &config,
   experts.perToken = reader.getInt("num_experts_per_tok", std::nullopt, 1,
                                    std::max<int64_t>(1, experts.count));
   experts.width = config.intermediateSize;
-  // Of training alone.
+  // The term matters in training alone.
   bool hasTerm = getNumber(reader, "router_aux_loss_coef", 0.001) != 0;
   experts.isBalanced = reader.getBool("output_router_logits", false) && hasTerm;
   experts.jitter = getNumber(reader, "router_jitter_noise", 0);
@@ -134,7 +134,7 @@ static void adjustMiniMax(ObjectReader &reader, ModelConfig &config) {
   if (size % 2 != 0)
     reader.error("rotary_dim")
         << "expected rotary_dim to be even, got " << size;
-  // Whoever writes both means the other one.
+  // A file with both means the other one.
   if (config.rope.rotaryPart == 1 && !reader.has("partial_rotary_factor"))
     config.rope.rotaryPart = double(size) / double(config.headDim);
 }

@@ -21,7 +21,7 @@ Family getQwen3Moe();
 Family getGraniteMoe();
 Family getOlmoe();
 Family getQwen3VLMoeText();
-/// With latent attention (LatentFamilies.cpp).
+/// These have latent attention (LatentFamilies.cpp).
 Family getDeepSeekV2();
 Family getDeepSeekV3();
 Family getKimiK2();

@@ -127,7 +127,7 @@ static void adjustOPT(ObjectReader &reader, ModelConfig &config) {
       reader.getInt("word_embed_proj_dim", config.hiddenSize, 1, INT32_MAX);
   reader.require("layer_norm_elementwise_affine", true,
                  "norms without weights are not supported");
-  // Of training.
+  // These matter in training.
   reader.ignore({"layerdrop", "activation_dropout"});
 }
 
@@ -145,7 +145,7 @@ static void adjustFalcon(ObjectReader &reader, ModelConfig &config) {
       reader.getInt("num_ln_in_parallel_attn", isNew ? 2 : 1, 1, 2);
   if (!isNew)
     config.numKVHeads = isMultiQuery ? 1 : config.numHeads;
-  // With one KV head its key and value are behind all queries.
+  // One KV head's key and value are behind all queries.
   layout.fusion = config.numKVHeads == 1 ? Fusion::Blocks : Fusion::Groups;
   layout.isParallel = isNew || isParallel;
   if (!layout.isParallel)

@@ -21,7 +21,7 @@ using namespace mlir;
 namespace tp {
 
 PositionLimit getGeneratedLimit(const ModelConfig &config) {
-  // What is in the cache is rotated, by the frequencies of short sequences.
+  // The cache holds keys rotated by the frequencies of short sequences.
   int64_t most = config.getPositionLimit();
   if (!config.rope.changesAt(most))
     return {most, "the model's limit of positions,"};

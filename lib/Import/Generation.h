@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which steps a model gets, and what an engine is told of them.
+// The steps that a model gets, and their description for an engine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +30,9 @@ PositionLimit getGeneratedLimit(const ModelConfig &config);
 void adviseOnLength(mlir::InFlightDiagnostic &diag, const ModelConfig &config,
                     int64_t length);
 
-/// What was asked for, with the context, which is checked against the model's
-/// limit, and the type of the cache. It has the type of the program unless
-/// another is asked for.
+/// The request, with the context, which is checked against the model's limit,
+/// and the type of the cache. It has the type of the program unless another is
+/// asked for.
 mlir::FailureOr<GenerateRequest>
 chooseGeneration(mlir::Location loc, const ModelConfig &config,
                  const GenerateRequest &request, FloatKind dtype);

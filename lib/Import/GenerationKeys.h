@@ -31,7 +31,7 @@ struct GenerationKey {
   /// The number that changes nothing; null, false, and what is empty never do.
   double neutral = 0;
 
-  /// Whether the value changes nothing.
+  /// True if the value changes nothing.
   bool isNeutral(const llvm::json::Value &value) const;
 };
 

@@ -269,7 +269,7 @@ static int64_t toInt(const json::Object &config, StringRef key) {
   return config.getInteger(key).value_or(0);
 }
 
-/// What stretches the rotation by one factor, or by two.
+/// Reads what stretches the rotation by one factor, or by two.
 static std::optional<json::Object>
 readScaling(Keys &keys, const json::Object &config, StringRef kind,
             std::optional<int64_t> original) {

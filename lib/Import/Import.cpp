@@ -205,7 +205,7 @@ static FloatKind getReadType(const ImportOptions &options, FloatKind dtype) {
   return options.train ? FloatKind::F32 : dtype;
 }
 
-/// Whether the checkpoint has what the program asks for; without weights, that
+/// True if the checkpoint has what the program asks for; without weights, that
 /// the program knows what is left out.
 static LogicalResult matchTensors(Location loc, const ModelConfig &config,
                                   bool wasTied, const Checkpoint &checkpoint,
@@ -312,7 +312,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   auto modules = readSentenceModules(context, directory, config->hiddenSize);
   if (failed(modules))
     return nullptr;
-  // What follows is on the hidden states, so no head is asked for.
+  // The following modules are on the hidden states, so no head is asked for.
   if (modules->pooling != Pooling::None)
     config->head = Head::None;
   if (config->head == Head::None &&

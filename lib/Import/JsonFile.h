@@ -27,7 +27,7 @@
 
 namespace tp {
 
-/// What is wrong with `text` as far as nesting goes, or an empty string.
+/// An error if `text` is nested too deeply, or an empty string.
 std::string checkJsonNesting(llvm::StringRef text, unsigned maxDepth);
 
 /// A value as one would write it in JSON, shortened for a message.
@@ -38,7 +38,7 @@ std::string quoted(llvm::StringRef name);
 void listSome(mlir::InFlightDiagnostic &diag,
               llvm::ArrayRef<std::string> texts);
 
-/// Of a config.json.
+/// The limit of a config.json.
 inline constexpr size_t maxConfigBytes = 8 << 20;
 
 /// A JSON text whose root is an object.
@@ -60,7 +60,7 @@ public:
 
   const llvm::json::Object &getRoot() const { return *root.getAsObject(); }
   llvm::StringRef getPath() const { return path; }
-  /// Where `key` stands after `from` (an offset into the text), or the start of
+  /// The place of `key` after `from` (an offset into the text), or the start of
   /// the file if it is not there.
   size_t find(llvm::StringRef key, size_t from) const;
   mlir::Location getLoc(size_t offset) const;
@@ -100,7 +100,7 @@ public:
   void addSecondName(llvm::StringRef key, llvm::StringRef second) {
     secondNames.push_back({key, second});
   }
-  /// Where `key` is (or where the object begins).
+  /// The location of `key` (or where the object begins).
   mlir::Location getLoc(llvm::StringRef key) const;
   /// An error at `key` (or at the object's start).
   mlir::InFlightDiagnostic error(llvm::StringRef key = "");

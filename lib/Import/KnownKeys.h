@@ -28,10 +28,10 @@ public:
   explicit KnownKeys(llvm::StringRef modelType);
 
   llvm::StringRef getModelType() const { return modelType; }
-  /// Whether `transformers` reads the key, in this model's own code or in code
+  /// True if `transformers` reads the key, in this model's own code or in code
   /// that all models share.
   bool reads(llvm::StringRef key) const;
-  /// Whether it has a class of that name, in any capitals, for the model_type.
+  /// True if it has a class of that name, in any capitals, for the model_type.
   bool hasClass(llvm::StringRef name) const;
   /// Tells the reader which keys have a second name.
   void addSecondNames(ObjectReader &reader) const;

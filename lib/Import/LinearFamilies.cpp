@@ -150,7 +150,7 @@ Family getQwen35MoeText() {
   family.modelType = "qwen3_5_moe_text";
   family.architectures = {"Qwen3_5MoeForCausalLM",
                           "Qwen3_5MoeForConditionalGeneration"};
-  // Whatever a file says of a feed-forward, no layer has one.
+  // No layer has a feed-forward, even if a file gives its size.
   family.keys.intermediateSize = {"intermediate_size", 1};
   separateProjections(family);
   family.layout.expertsAreStacks = family.layout.stacksMayBeSwapped = true;

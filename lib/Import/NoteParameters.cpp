@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a name stands for is checked before the first pass of a stage can act on
-// it; what it stood for is noted, because afterwards it may be gone.
+// The meaning of a name is checked before the first pass of a stage can act on
+// it; it is noted, because afterwards it may be gone.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What python/tp_mlir/quantize writes, and of which tensors, is said here once
-// more; a test holds the two against each other.
+// The formats that python/tp_mlir/quantize writes, and their tensors, are
+// repeated here; a test holds the two against each other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,7 +78,7 @@ static json::Object getRecipe(const OwnFormat &format,
            {"ignore", std::move(ignored)}}}};
 }
 
-/// Whether it is a matrix of a layer, by its name.
+/// True if it is a matrix of a layer, by its name.
 static bool isChosen(StringRef name) {
   static const llvm::Regex layer("(^|\\.)(layers|h|blocks?)\\.[0-9]+\\."),
       router("(^|\\.)(gate|router|shared_expert_gate|wg)(\\.weight)$|"

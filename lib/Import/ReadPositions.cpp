@@ -25,7 +25,7 @@ static double readWeight(ObjectReader &reader, StringRef key) {
   return counts ? reader.getPositive(key, std::nullopt) : 0;
 }
 
-/// What Yarn multiplies by, for the stretch of `factor` and a weight of its
+/// The factor of Yarn, for the stretch of `factor` and a weight of its
 /// logarithm.
 static double getYarnScale(double factor, double weight) {
   return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
@@ -367,7 +367,7 @@ void readRope(ObjectReader &reader, const JsonFile &file,
   checkFactors(reader, config);
 }
 
-/// Which layers have the window if `layer_types` does not say so.
+/// Reads which layers have the window if `layer_types` does not say so.
 static void readWindowedLayers(ObjectReader &reader, const ConfigKeys &keys,
                                bool hasWindow, ModelConfig &config) {
   using enum WindowedLayers;
@@ -390,8 +390,8 @@ static void readWindowedLayers(ObjectReader &reader, const ConfigKeys &keys,
                        (windowed == LaterInPeriod && i % period != 0);
 }
 
-/// What `layer_types` says. Where all layers have the window it is read by
-/// nobody, so that it has to agree.
+/// Reads `layer_types`. If all layers have the window nothing reads it, so that
+/// it has to agree.
 static void readLayerTypes(ObjectReader &reader, const ConfigKeys &keys,
                            bool hasWindow, ModelConfig &config) {
   if (keys.hasOwnLayerTypes)

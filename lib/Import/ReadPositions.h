@@ -23,7 +23,7 @@ inline constexpr int64_t maxLayers = 10000;
 void readRope(ObjectReader &reader, const JsonFile &file,
               const ConfigKeys &keys, ModelConfig &config);
 
-/// Which layers have the window: those that the family says, or as
+/// Reads which layers have the window: those that the family says, or as
 /// `layer_types` lists them.
 void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
                        ModelConfig &config);

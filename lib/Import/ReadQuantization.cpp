@@ -98,7 +98,7 @@ static bool isExponents(StringRef type) {
   return type == "torch.uint8" || type == "torch.float8_e8m0fnu";
 }
 
-/// What the recipe does to activations: `input_activations` of a group.
+/// Reads the recipe for activations: `input_activations` of a group.
 ActivationScheme Reader::readActivations(ObjectReader &input) {
   ActivationScheme scheme;
   std::string type = input.getString("type").value_or("int");
@@ -185,7 +185,7 @@ bool Reader::readStrategy(ObjectReader &weights, QuantizedScheme &scheme) {
 }
 
 namespace {
-/// What a `format` of compressed-tensors stores.
+/// The way in which a `format` of compressed-tensors stores values.
 struct FormatRow {
   llvm::StringLiteral name;
   QuantizedScheme::Format format;

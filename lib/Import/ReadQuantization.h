@@ -35,7 +35,7 @@ void readModelOpt(ObjectReader &reader, QuantizationConfig &out);
 void readModuleNames(ObjectReader &from, llvm::StringRef key,
                      ModuleNames::Style style, ModuleNames &names);
 
-/// What a `kv_cache_scheme` stores keys and values in, for a message.
+/// The form in which a `kv_cache_scheme` stores keys and values, for a message.
 std::string describeCache(const llvm::json::Object &scheme);
 
 } // namespace tp

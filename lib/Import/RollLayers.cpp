@@ -349,7 +349,7 @@ static bool sameParameter(const LayerName &a, const LayerName &b,
                      y.getDefiningOp<ParameterOp>());
 }
 
-/// Of line[t] and line[t + comparedPeriod].
+/// Compares operands of line[t] and line[t + comparedPeriod].
 bool Roller::sameOperand(unsigned t, Value a, Value b,
                          int64_t &sharedAt) const {
   const LayerName *x = getName(a), *y = getName(b);
@@ -506,8 +506,8 @@ static StringAttr instantiate(const Run &run, StringAttr pattern,
                          before + writeNumber(run, number) + after);
 }
 
-/// Where in a name the number of a layer of the run's first segment is, and
-/// which.
+/// Finds where in a name the number of a layer of the run's first segment is,
+/// and which.
 static std::optional<std::pair<size_t, int64_t>> findNumber(const Run &run,
                                                             StringRef text) {
   for (auto [begin, end] : getNumbers(text)) {
@@ -535,7 +535,8 @@ static Location generalize(Location loc, const Run &run) {
       name.getChildLoc());
 }
 
-/// Of the loop: that of the first operation, or of several layers which.
+/// The location of the loop: that of the first operation, or the numbers of
+/// several layers.
 static Location getLoopLocation(Location loc, const Run &run) {
   auto name = dyn_cast<NameLoc>(loc);
   if (run.layers == 1 || !name)
@@ -628,8 +629,8 @@ void Roller::build(const Run &run) {
     line[t]->erase();
 }
 
-/// Where each layer begins to read its parameters, by what their names begin
-/// with: conv1 and conv2 are no layers of layers.0, layers.1, ...
+/// Finds where each layer begins to read its parameters, by what their names
+/// begin with: conv1 and conv2 are no layers of layers.0, layers.1, ...
 SmallVector<SmallVector<Roller::Anchor>> Roller::getAnchors() const {
   llvm::MapVector<StringRef, SmallVector<Anchor>> families;
   for (auto [t, name] : llvm::enumerate(layers)) {
@@ -701,7 +702,7 @@ void Roller::findRuns(ArrayRef<Anchor> anchors, unsigned &done,
         done = run->end();
         runs.push_back(*run);
       }
-      // What is before may leave less: what follows is cut anew.
+      // The run before may leave less: the rest is cut anew.
       if ((run ? run->count : 1) != piece.count)
         break;
     }

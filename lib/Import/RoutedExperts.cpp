@@ -123,7 +123,7 @@ static void adjustGlm(ObjectReader &reader, ModelConfig &config) {
   config.experts = experts;
 }
 
-/// Which layers have experts: every so manieth between two numbers.
+/// Reads which layers have experts: every so manieth between two numbers.
 static void readErnieLayers(ObjectReader &reader, ModelConfig &config) {
   int64_t last = std::max<int64_t>(0, config.numLayers - 1);
   int64_t first = reader.getInt("moe_layer_start_index", 1, 0, maxLayers);

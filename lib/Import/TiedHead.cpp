@@ -40,7 +40,7 @@ static std::string listNames(ArrayRef<std::string> names) {
   return llvm::join(llvm::map_range(names, quoted), " or ");
 }
 
-/// Whether there can be a head of its own, as --untie asks for.
+/// True if there can be a head of its own, as --untie asks for.
 static LogicalResult checkUntie(Location loc, const ModelConfig &config,
                                 const Checkpoint &checkpoint,
                                 const TensorPatterns &excluded) {

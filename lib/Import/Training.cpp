@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What can be trained, and dropout, which training alone has: its masks are
-// functions of the inputs `seed` and `microstep`, and of the place in the
-// program.
+// The models that can be trained, and dropout, which training alone has: its
+// masks are functions of the inputs `seed` and `microstep`, and of the place in
+// the program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,8 @@ static LogicalResult checkDropout(Location loc, const DropoutConfig &config,
   return success();
 }
 
-/// What families with experts do in training beside the loss of the tokens.
+/// Refuses what families with experts do in training beside the loss of the
+/// tokens.
 static LogicalResult checkExperts(Location loc, const ModelConfig &config) {
   if (!config.experts)
     return success();

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a tool registers beside the dialects to transform and test IR.
+// Registration, beside the dialects, of what a tool needs to transform and test
+// IR.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,7 +4,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What partition tells an operation that builds its per-rank form.
+// Partition tells this to an operation that builds its per-rank form.
 //
 //===----------------------------------------------------------------------===//
 

@@ -127,7 +127,7 @@ private:
     }
   }
 
-  /// Of the dimension that is cut, what the rank at `position` gets.
+  /// The part of the dimension that is cut which the rank at `position` gets.
   Tensor takeOwn(const Tensor &from, int64_t position) {
     int64_t cut = op.getCutDim();
     if (cut < 0)

@@ -56,7 +56,7 @@ static std::vector<int64_t> getAddresses(ArrayRef<int64_t> strides,
   return addresses;
 }
 
-/// What all elements are multiples of.
+/// The number that all elements are multiples of.
 static int getLowestBit(const Tensor &tensor) {
   int lowest = INT_MAX;
   for (int64_t i = 0; i < tensor.getNumElements(); ++i)
@@ -88,8 +88,8 @@ struct Contraction {
   Tensor run(const Tensor &initial, Disturber *disturber) const;
 
 private:
-  /// What products and initial values are multiples of; a product with zero is
-  /// zero and needs no bits.
+  /// The number that products and initial values are multiples of; a product
+  /// with zero is zero and needs no bits.
   int getLowestBit(const Tensor &initial) const;
 };
 

@@ -28,7 +28,7 @@ double getUnit(ElementType type, double magnitude) {
   return std::max(getEpsilon(type) * magnitude, least[type.kind]);
 }
 
-/// Of the type that functions are computed in.
+/// The number for the type that functions are computed in.
 static double getSmallestNormal(ElementType type) {
   return type.kind == ElementType::F64 ? 0x1p-1022 : 0x1p-126;
 }

@@ -89,7 +89,7 @@ private:
   /// Depth of calls, and whether we are inside a decomposition.
   int64_t depth = 0;
   bool inDecomposition = false;
-  /// What reads the operation that is decomposed (findReader).
+  /// The reader of the operation that is decomposed (findReader).
   std::optional<ElementType> decompositionReader;
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<Kernel>> kernels;
   llvm::DenseMap<

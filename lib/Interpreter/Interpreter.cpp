@@ -461,8 +461,8 @@ static bool isLinearReader(Operation *op) {
                               tensor::ExpandShapeOp>(op);
 }
 
-/// What a sum that is used so is next, not finished yet: a linear result, or in
-/// an iteration and behind it what it is before.
+/// The values that a sum becomes next by this use, not finished yet: a linear
+/// result, or in an iteration and behind it the value before.
 static SmallVector<Value> getUnfinished(OpOperand &use) {
   Operation *user = use.getOwner();
   unsigned number = use.getOperandNumber();
@@ -597,7 +597,7 @@ static bool isContractionBody(linalg::LinalgOp op) {
          (a == body.getArgument(1) && b == body.getArgument(0));
 }
 
-/// What `op` captures in the order of its kernel.
+/// The values that `op` captures in the order of its kernel.
 static Results orderCaptured(Operation *op, const Kernel &kernel,
                              ArrayRef<Tensor> captured) {
   SmallVector<Value> above = getCapturedValues(op);

@@ -30,7 +30,7 @@ static void roundLanes(double *values, int64_t n, ElementType type) {
   }
 }
 
-/// Whether any correct program gets the exact result where that is
+/// True if any correct program gets the exact result where that is
 /// representable; functions are approximated.
 static bool isCorrectlyRounded(Opcode opcode) {
   switch (opcode) {
@@ -47,7 +47,7 @@ static bool isCorrectlyRounded(Opcode opcode) {
   }
 }
 
-/// Whether nothing is rounded.
+/// True if nothing is rounded.
 static bool isExact(Opcode opcode) {
   switch (opcode) {
   case Opcode::NegF:
@@ -163,7 +163,7 @@ private:
   bool mapInts(F value);
   template <typename F>
   bool mapUnsigned(F value);
-  // What fits none of them.
+  // The case that fits none of them.
   template <typename F>
   bool makeFloat(F value, bool rounds);
   template <typename F>

@@ -36,7 +36,7 @@ struct Lanes {
   std::vector<int64_t> ints;
 };
 
-/// What instructions may read beside registers.
+/// The values that instructions may read beside registers.
 struct LaneContext {
   llvm::ArrayRef<Tensor> captured;
   llvm::ArrayRef<uint16_t> indices;

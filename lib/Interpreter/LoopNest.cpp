@@ -81,13 +81,13 @@ static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> position) {
 }
 
 namespace {
-/// Where the lanes of an access are in their tensor.
+/// The places of an access's lanes in their tensor.
 struct LaneAddresses {
   int64_t n = 0;
   bool isLinear = true;
-  /// Of a linear access.
+  /// The places of a linear access.
   int64_t first = 0, step = 0;
-  /// Of any other.
+  /// The places of any other.
   int64_t each[kLanes];
 
   /// Call `visit` with each lane and its address.
@@ -156,7 +156,7 @@ struct Walk {
 } // namespace
 
 namespace {
-/// What a disturbed run must know of each sum besides its value.
+/// The record that a disturbed run keeps of each sum besides its value.
 struct SumTrace {
   /// The sum of the terms' magnitudes, and what all are multiples of.
   std::vector<double> magnitudes;

@@ -109,8 +109,8 @@ static Tensor makeUpPacked(const ParameterRequest &request, uint64_t seed) {
   return tensor;
 }
 
-/// Of a quantised weight: its values, its zero points, or the numbers of its
-/// groups.
+/// The integers of a quantised weight: its values, its zero points, or the
+/// numbers of its groups.
 static Tensor makeUpIntegers(const ParameterRequest &request, uint64_t seed) {
   int64_t half = int64_t(1) << (std::min<unsigned>(request.type.width, 4) - 1);
   int64_t first = request.end ? 0 : -half,

@@ -122,7 +122,7 @@ struct TensorOps {
     return address;
   }
 
-  /// What nobody wrote.
+  /// A tensor that nobody wrote.
   static Tensor makeEmpty(Value value) {
     Tensor result = makeResult(value);
     for (int64_t i = 0; i < result.getNumElements(); ++i) {

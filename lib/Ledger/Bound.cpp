@@ -19,7 +19,7 @@
 using namespace mlir;
 using namespace tp;
 
-/// What one rank sends for a step that no operation stands for.
+/// The bytes that one rank sends for a step that no operation stands for.
 static int64_t getStepTraffic(ArrayRef<int64_t> shape, Type element,
                               const TensorSharding &from,
                               const ReshardStep &step) {

@@ -73,7 +73,7 @@ static void printTotals(const FunctionTotals &function, bool isOneOfSeveral,
     printArithmetic(function, stream);
 }
 
-/// What a rank needs while a function runs, the parts that there are.
+/// Prints the memory of a rank while a function runs, the parts that there are.
 static void printMemory(const FunctionTotals &function,
                         llvm::raw_ostream &stream) {
   const MemoryPlan &plan = *function.memory;

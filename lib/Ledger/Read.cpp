@@ -106,7 +106,7 @@ static std::string getLayerText(Operation *op) {
   return text;
 }
 
-/// What the collectives of one call move.
+/// Adds the bytes that the collectives of one call move.
 static void addMembers(LedgerLine &line, ArrayRef<CollectiveOpInterface> call,
                        const Mesh &mesh) {
   for (CollectiveOpInterface op : call) {

@@ -107,7 +107,7 @@ static StringRef getSplitName(const ShardingRule &rule, unsigned f) {
   return "";
 }
 
-/// What is said of the gradient that `value` becomes, in whichever layer.
+/// Describes the gradient that `value` becomes, in whichever layer.
 static std::string describeGradient(Value value) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
@@ -129,8 +129,8 @@ static std::string describeGradient(Value value) {
   return "";
 }
 
-/// What a reduced value is to the program: a gradient, a state; empty if it is
-/// neither.
+/// Describes a reduced value to the program: a gradient, a state; empty if it
+/// is neither.
 static std::string describeSum(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto function =
@@ -203,7 +203,7 @@ static std::string explainUse(OpOperand &use, unsigned dim,
   if (isa<RepeatOp, YieldOp>(op))
     return "the value carried by tp.repeat is";
   if (auto constraint = dyn_cast<ShardingConstraintOp>(op)) {
-    // Where a value is declared whole, the use that makes it worth it.
+    // If a value is declared whole, the use that makes it worth it is told.
     for (OpOperand &next : constraint.getResult().getUses())
       if (std::string why = explainUse(next, dim, freed, mesh);
           StringRef(why).contains(" factor "))

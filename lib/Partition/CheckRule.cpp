@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every value is follows from the rules that partition left on the
+// The state of every value follows from the rules that partition left on the
 // operations. A rule that says more than the operation does (linear where it is
 // not, parallel where it reduces) would let anything pass, so it is asked for
 // again, of a copy of the operation on global types.

@@ -52,7 +52,7 @@ struct StepChecker {
     return "";
   }
 
-  /// What both hold as addends, they combine alike.
+  /// Addends of both are combined alike.
   bool sameReduction() const {
     return !from.isPartial() || !to.isPartial() ||
            from.reduction == to.reduction;
@@ -154,7 +154,7 @@ struct StepChecker {
 };
 } // namespace
 
-/// What is wrong with a step of `row`; empty if nothing is.
+/// The problem of a step of `row`; empty if there is none.
 static std::string findProblem(ReshardStepOpInterface step,
                                const StepChecker &check,
                                ArrayRef<AxisRef> axes) {

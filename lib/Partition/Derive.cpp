@@ -169,8 +169,8 @@ LogicalResult Deriver::operation(Operation *op) {
   return withoutRule(op);
 }
 
-/// What no rule describes must be the same on every rank: buffers and constants
-/// that a per-rank form needs, and scalar code.
+/// A value that no rule describes must be the same on every rank: buffers and
+/// constants that a per-rank form needs, and scalar code.
 LogicalResult Deriver::withoutRule(Operation *op) {
   llvm::SetVector<Value> reads(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), reads);

@@ -308,7 +308,7 @@ InFlightDiagnostic Deriver::expectAlike(Operation *op, unsigned index,
 LogicalResult Deriver::derivePartial(Operation *op, const ShardingRule &rule,
                                      const FactorShardings &factors,
                                      AxisList &partial, ReductionKind &kind) {
-  // What is partial: the reduction factors, and what passes through.
+  // The partial axes: the reduction factors, and what passes through.
   AxisList reduced = getPartialAxes(rule, factors);
   FailureOr<ReductionKind> reduces = getKind(op, rule, factors);
   if (failed(reduces))

@@ -49,18 +49,18 @@ private:
                                     const ShardingRule &rule,
                                     const FactorShardings &factors,
                                     AxisList &partial, ReductionKind &kind);
-  /// What operands that pass their partial axes on make partial, and the last
-  /// of them.
+  /// The axes that operands which pass their partial axes on make partial, and
+  /// the last of them.
   struct PassedAxes {
     AxisList axes;
     std::optional<unsigned> operand;
   };
-  /// Of multilinear operands, and that no other but those that count once is
-  /// partial.
+  /// Passes multilinear operands on, and checks that no other but those that
+  /// count once is partial.
   mlir::LogicalResult passFactors(mlir::Operation *op, const ShardingRule &rule,
                                   llvm::ArrayRef<AxisRef> reduced,
                                   PassedAxes &passed);
-  /// Of operands that count once.
+  /// Passes operands on that count once.
   mlir::LogicalResult passOnce(mlir::Operation *op, const ShardingRule &rule,
                                const FactorShardings &factors,
                                ReductionKind kind, PassedAxes &passed);
@@ -85,8 +85,8 @@ private:
   mlir::LogicalResult repeat(RepeatOp op);
   mlir::LogicalResult results(mlir::func::ReturnOp op);
 
-  /// What is written on a value of (global) `shape`; an error at `op` if
-  /// nothing is, or if no tensor of that shape can be so.
+  /// The sharding that is written on a value of (global) `shape`; an error at
+  /// `op` if nothing is, or if no tensor of that shape can have it.
   mlir::FailureOr<TensorSharding> written(mlir::Operation *op,
                                           ShardingAttr attr,
                                           llvm::ArrayRef<int64_t> shape,
@@ -97,10 +97,10 @@ private:
   /// The value flows into a place that is written to be `want`.
   mlir::LogicalResult flows(mlir::Operation *op, const llvm::Twine &what,
                             mlir::Value value, const TensorSharding &want);
-  /// Whether a value with `state` is one with sharding `want`: the same, or a
+  /// True if a value with `state` is one with sharding `want`: the same, or a
   /// maximum that is complete along more axes than `want` asks.
   static bool isOneWith(const LocalState &state, const TensorSharding &want);
-  /// Whether an operand with `state` may stand for a partial `kind` over `axes`
+  /// True if an operand with `state` may stand for a partial `kind` over `axes`
   /// without a step: zeros for a sum, a complete value for a maximum.
   bool isImplicitlyPartial(mlir::Value value, const TensorSharding &sharding,
                            ReductionKind kind) const {

@@ -70,7 +70,8 @@ void InsertReshards::insert(Value value,
        llvm::zip_equal(targets, planReshardTree(shape, have, shardings, mesh)))
     target.parent = parent;
 
-  // Where each is needed first; what is made from it comes after it.
+  // Each target goes where it is needed first; those made from it come after
+  // it.
   Block *block = value.getParentBlock();
   SmallVector<Operation *> place(targets.size(), nullptr);
   SmallVector<SmallVector<OpOperand *>> allUses(targets.size());

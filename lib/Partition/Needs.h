@@ -31,8 +31,8 @@ class Needs {
 public:
   explicit Needs(const Mesh &mesh) : mesh(mesh) {}
 
-  /// Of all operations of the function; fails, after an error, where one has no
-  /// sharding or not that which it gives.
+  /// Collects the needs of all operations of the function; fails, after an
+  /// error, where one has no sharding or another one than it gives.
   mlir::LogicalResult collect(mlir::func::FuncOp function);
 
   llvm::MapVector<mlir::Value, llvm::SmallVector<NeededSharding, 0>> values;

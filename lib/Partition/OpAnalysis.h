@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the passes of the stage ask about an operation on global types: its
+// The passes of the stage ask this about an operation on global types: its
 // rule, the shardings around it, and how its factors are cut.
 //
 //===----------------------------------------------------------------------===//
@@ -22,7 +22,7 @@ struct OpAnalysis {
   llvm::SmallVector<llvm::SmallVector<int64_t>> operandShapes, resultShapes;
   ResolvedOp resolved;
 
-  /// What operand `index` must be.
+  /// The sharding that operand `index` must have.
   TensorSharding getRequired(unsigned index) const {
     return getRequiredOperandSharding(rule, index, resolved,
                                       operandShapes[index]);

@@ -31,7 +31,7 @@ LogicalResult PaddingAnalysis::run(Block &body) {
   for (BlockArgument arg : body.getArguments())
     if (isa<RankedTensorType>(arg.getType())) {
       states[arg] = zeros(arg);
-      // What a step before this one left there.
+      // The state that a step before this one left there.
       if (auto function = dyn_cast<func::FuncOp>(body.getParentOp());
           function && getArgState(function, arg.getArgNumber()))
         for (PadState &state : states[arg])
@@ -192,7 +192,7 @@ LogicalResult PaddingAnalysis::operation(Operation *op) {
 PadState PaddingAnalysis::getOperandState(Value value, unsigned dim) {
   ArrayRef<PadState> all = states[value];
   auto isPadding = [](PadState state) { return state != PadState::None; };
-  // Where two dimensions are padded, a mask of one may overwrite the other's.
+  // If two dimensions are padded, a mask of one may overwrite the other's.
   if (llvm::count_if(all, isPadding) > 1 && isPadding(all[dim]) &&
       all[dim] != PadState::Zero)
     return PadState::Anything;

@@ -48,8 +48,8 @@ private:
   /// padding holds in the results.
   mlir::LogicalResult factor(mlir::Operation *op, const OpAnalysis &analysis,
                              unsigned factor);
-  /// What the padding of dimension `dim` of an operand holds, wherever it is in
-  /// its other dimensions.
+  /// The state of the padding of dimension `dim` of an operand, wherever it is
+  /// in its other dimensions.
   PadState getOperandState(mlir::Value value, unsigned dim);
   mlir::LogicalResult repeat(RepeatOp op);
   States reshard(ReshardOp op);

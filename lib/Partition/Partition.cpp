@@ -234,7 +234,7 @@ LogicalResult Converter::convert(Operation *op, OpBuilder &builder) {
   if (isa<ShardingConstraintOp>(op) || results->empty())
     return success();
   Operation *local = results->front().getDefiningOp();
-  // What is written on an operation (its id) stays on a form built anew.
+  // The notes on an operation (its id) stay on a form built anew.
   for (NamedAttribute attribute : op->getDiscardableAttrs())
     if (!local->hasAttr(attribute.getName()))
       local->setAttr(attribute.getName(), attribute.getValue());

@@ -105,7 +105,7 @@ std::string Positions::checkOffset(Value offset, const LoopCut &cut) const {
 // Scalar code
 //===----------------------------------------------------------------------===//
 
-/// What `op` makes of its operands, if that is a sum of positions again.
+/// The form of `op`'s result, if that is a sum of positions again.
 static std::optional<RankForm> transfer(Operation *op,
                                         ArrayRef<RankForm> operands) {
   if (isa<arith::AddIOp>(op))
@@ -147,7 +147,7 @@ void Positions::evaluate(Operation *op) {
     form.emplace();
     for (const RankForm &operand : operands)
       form->others.append(getAxes(operand));
-    // What regions read counts as well.
+    // Values that regions read count as well.
     op->walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
         form->others.append(getAxes(get(operand)));

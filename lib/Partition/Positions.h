@@ -51,7 +51,8 @@ public:
 
   /// Follow `op`, scalar code on the level of a function or of tp.repeat.
   void evaluate(mlir::Operation *op);
-  /// Of a value that was followed; any other is the same on every rank.
+  /// The form of a value that was followed; any other is the same on every
+  /// rank.
   RankForm get(mlir::Value value) const;
   bool isSameOnAllRanks(mlir::Value value) const {
     return !get(value).dependsOnRank();

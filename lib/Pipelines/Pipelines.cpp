@@ -236,7 +236,7 @@ static void buildPasses(OpPassManager &manager, Stage stage,
 
 void tp::buildStage(OpPassManager &manager, Stage stage,
                     const StageOptions &options) {
-  // Whatever a stage does, each parameter stays or is ignored; lower writes the
+  // In every stage each parameter stays or is ignored; lower writes the
   // manifest, which says so of those that are left.
   bool hasParameters = stage != Stage::Lower;
   if (hasParameters)

@@ -9,8 +9,8 @@
 // addends, and the sum over ranks is made by the function that reads it, or
 // behind the layers.
 //
-// Which values are partial is known once all are settled, so they are settled
-// twice: once to see what is added, and again with what follows from it.
+// The partial values are known once all are settled, so they are settled twice:
+// once to see what is added, and again with what follows from it.
 //
 // Example: @gradient returns old + dy x, where dp cuts the tokens; @update
 // reads the state. It is partial over dp: one all-reduce a step, however many
@@ -26,12 +26,12 @@
 using namespace mlir;
 using namespace tp;
 
-/// Whether result `result` of the node may follow from operand `operand`.
+/// True if result `result` of the node may follow from operand `operand`.
 static bool follows(const Node &node, unsigned result, unsigned operand) {
   return node.isTie || dependsOn(node.op->getResult(result), operand);
 }
 
-/// Whether the operation hands on a partial sum in operand `index`: it adds, or
+/// True if the operation hands on a partial sum in operand `index`: it adds, or
 /// does something linear to that operand alone.
 static bool passesSum(const Node &node, unsigned index) {
   if (node.isTie)
@@ -54,7 +54,7 @@ Propagation::Terms Propagation::getTerms(int sum) const {
       if (made == node.results.end())
         continue;
       for (auto [position, operand] : llvm::enumerate(node.operands)) {
-        // What somebody else reads too is complete anyway.
+        // A value that somebody else reads too is complete anyway.
         bool isOwn = operand >= 0 && (states[operand].users.size() == 1 ||
                                       isAccumulator(operand));
         if (isOwn && passesSum(node, position) &&

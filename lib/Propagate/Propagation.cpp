@@ -44,7 +44,7 @@ const AxisReason *Propagation::findReason(int state, unsigned dim,
 }
 
 //===----------------------------------------------------------------------===//
-// What the tensors of a node ask for
+// Wishes of the tensors of a node
 //===----------------------------------------------------------------------===//
 
 /// Factors in the order in which they take axes.
@@ -69,7 +69,7 @@ void Propagation::addWish(const Node &node, unsigned f, FactorWish wish,
     unsigned best = std::min(old.priority, wish.priority);
     int64_t mine = getShardCount(wish.axes);
     int64_t theirs = getShardCount(old.axes);
-    // Of equal wishes, the annotated tensor's own explains best.
+    // If wishes are equal, the annotated tensor's own explains best.
     auto isAnnotated = [&](const FactorWish &which) {
       const AxisReason *reason =
           findReason(which.state, which.dim, which.axes.front().axis);
@@ -236,7 +236,7 @@ int64_t Propagation::getCost(const Node &node,
 FactorShardings Propagation::getCut(const Node &node,
                                     ArrayRef<FactorWish> wishes) const {
   SmallVector<unsigned> order = getOrder(wishes);
-  // Where two of one priority want one axis, the cheaper goes first.
+  // If two of one priority want one axis, the cheaper goes first.
   for (unsigned i = 0; i < order.size(); ++i)
     for (unsigned j = i + 1; j < order.size(); ++j) {
       const FactorWish &a = wishes[order[i]], &b = wishes[order[j]];

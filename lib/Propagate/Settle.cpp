@@ -92,7 +92,7 @@ AxisList Propagation::getPassedAxes(const Node &node,
         break;
       case Linearity::Additive:
         anyAdditive = true;
-        // What is added to a kept sum is the first rank's.
+        // An addend of a kept sum is the first rank's.
         allAdditive &= isPartial || isKept;
         lastUse |= isPartial && (single || isKept);
         break;
@@ -145,8 +145,8 @@ void Propagation::settleNode(int index) {
     sharding.normalize(shape);
     results.push_back(std::move(sharding));
   }
-  // What partition will derive from the shardings alone must be what is
-  // written; a second look settles the rare cut that cannot be told apart.
+  // Partition must derive from the shardings alone what is written; a second
+  // look settles the rare cut that cannot be told apart.
   for (unsigned attempt = 0; attempt < 4; ++attempt) {
     ResolvedOp resolved =
         resolveFactors(rule, operands, results, operandShapes, resultShapes);

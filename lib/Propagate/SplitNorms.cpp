@@ -51,7 +51,7 @@ static AxisList getRowAxes(const TensorSharding &sharding) {
   return canonicalize(sharding.dims.back().axes);
 }
 
-/// Whether `rows`, the result of a norm, are cut and every operation that reads
+/// True if `rows`, the result of a norm, are cut and every operation that reads
 /// them takes them so.
 static bool staysCut(Value rows, const Mesh &mesh) {
   AxisList axes = getRowAxes(getSharding(rows).toSharding(mesh));
@@ -95,14 +95,14 @@ struct SplitNorms : tp::impl::SplitNormsBase<SplitNorms> {
 
   static FailureOr<Trial> attempt(ModuleOp module,
                                   const std::set<unsigned> &inParts);
-  /// Which norms are better done in parts.
+  /// Chooses the norms that are better done in parts.
   static std::set<unsigned> choose(ModuleOp module, const Mesh &mesh);
 };
 } // namespace
 
 FailureOr<Trial> SplitNorms::attempt(ModuleOp module,
                                      const std::set<unsigned> &inParts) {
-  // What cannot be given shardings, tp-propagate says of the module itself.
+  // tp-propagate reports of the module itself what cannot be given shardings.
   ScopedDiagnosticHandler silence(module.getContext(),
                                   [](Diagnostic &) { return success(); });
   Trial trial;

@@ -76,7 +76,7 @@ void tp::adoptShardings(ModuleOp module) {
 }
 
 namespace {
-/// What a value of a block follows from there.
+/// The source of a value of a block.
 struct Slice {
   llvm::SetVector<Operation *> ops;
   /// Their results of which it is made.
@@ -86,7 +86,7 @@ struct Slice {
     ops.insert_range(other.ops);
     values.insert_range(other.values);
   }
-  /// Whether one of these results follows from operand `index` of `op`.
+  /// True if one of these results follows from operand `index` of `op`.
   bool follows(Operation *op, unsigned index) const {
     return llvm::any_of(op->getResults(), [&](OpResult result) {
       return values.contains(result) && dependsOn(result, index);
@@ -141,7 +141,7 @@ FailureOr<TensorSharding> tp::getNeededSharding(OpOperand &operand,
                                     operandShapes[index]);
 }
 
-/// Whether `op` takes `operand`, which is partial, without its being reduced:
+/// True if `op` takes `operand`, which is partial, without its being reduced:
 /// its rule must pass it on, as partition will ask for it.
 static FailureOr<bool> takesPartial(Operation *op, OpOperand &operand,
                                     const Mesh &mesh) {

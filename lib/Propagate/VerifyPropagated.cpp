@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whatever wrote the shardings (tp-propagate, a search, a hand), partition
+// The shardings may come from tp-propagate, a search or a hand: partition
 // relies on what is checked here. The errors name the likely cause.
 //
 //===----------------------------------------------------------------------===//

@@ -32,7 +32,7 @@ AxisList tp::subtractAxes(ArrayRef<AxisRef> list, ArrayRef<AxisRef> without) {
       }
       int64_t begin = ref.pre, end = ref.pre * ref.size;
       int64_t cutBegin = cut.pre, cutEnd = cut.pre * cut.size;
-      // What remains on the major and on the minor side of the cut; where the
+      // The parts on the major and on the minor side of the cut remain; if the
       // two do not nest, nothing of the axis can be kept.
       if (cutBegin > begin && cutBegin % begin == 0)
         next.push_back({ref.axis, begin, cutBegin / begin});
@@ -143,8 +143,8 @@ static void take(FactorShardings &factors, AxisList &used, unsigned f,
   factors.forms[f] = form;
 }
 
-/// Of the operands' cuts of a reduction factor, the one that explains most of
-/// what the results are partial over; the first of equals.
+/// Takes the one of the operands' cuts of a reduction factor that explains most
+/// of what the results are partial over; the first of equals.
 static void takeReduced(const ShardingRule &rule,
                         ArrayRef<TensorSharding> operandShardings,
                         ArrayRef<SmallVector<int64_t>> operandShapes,
@@ -172,15 +172,15 @@ static void takeReduced(const ShardingRule &rule,
   }
 }
 
-/// What operands must be partial over for what the reduction factors do not
-/// explain; returns what is explained.
+/// Finds the axes that operands must be partial over because the reduction
+/// factors do not explain them; returns what is explained.
 static AxisList passAxes(const ShardingRule &rule,
                          ArrayRef<TensorSharding> operandShardings,
                          ResolvedOp &resolved) {
   AxisList explained = getPartialAxes(rule, resolved.factors);
   AxisList passed = subtractAxes(resolved.partial, explained);
   unsigned numOperands = rule.operands.size();
-  // What is added to a product is partial only if the product is.
+  // An addend of a product is partial only if the product is.
   bool hasProduct = llvm::is_contained(rule.linearity, Linearity::Multilinear);
   for (const AxisRef &axis : passed) {
     // The first Multilinear operand that has it, else the Additive ones.
@@ -224,7 +224,8 @@ ResolvedOp tp::resolveFactors(const ShardingRule &rule,
   }
   for (auto [index, sharding] : llvm::enumerate(resultShardings))
     if (sharding.isPartial() && resolved.partial.empty()) {
-      // What cuts a factor makes a result without it partial, and no other.
+      // An axis that cuts a factor makes a result without it partial, and no
+      // other.
       resolved.partial = subtractAxes(sharding.partial, used);
       resolved.reduction = sharding.reduction;
     }
@@ -235,7 +236,7 @@ ResolvedOp tp::resolveFactors(const ShardingRule &rule,
   unsigned numOperands = rule.operands.size();
   resolved.operandPartial.resize(numOperands);
   AxisList explained = passAxes(rule, operandShardings, resolved);
-  // What nothing explains, the operation does not give.
+  // The operation does not give axes that nothing explains.
   llvm::sort(explained);
   resolved.partial = canonicalize(explained);
   for (unsigned i = 0; i < numOperands; ++i) {

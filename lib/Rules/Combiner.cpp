@@ -39,7 +39,7 @@ DenseSet<Value> tp::getOutputDependents(linalg::LinalgOp op) {
   return dependent;
 }
 
-/// What one step of the combination of an accumulator with a term computes.
+/// The kind of one step of the combination of an accumulator with a term.
 static std::optional<CombinerKind> getStepKind(Operation *op) {
   using Kind = CombinerKind;
   return llvm::TypeSwitch<Operation *, std::optional<CombinerKind>>(op)
@@ -140,7 +140,7 @@ std::optional<SmallVector<Combiner>> tp::matchCombiners(linalg::LinalgOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a combiner is
+// Kinds of combiners
 //===----------------------------------------------------------------------===//
 
 std::optional<ReductionKind> tp::getReductionKind(const Combiner &combiner) {

@@ -27,7 +27,7 @@ struct RuleProvider {
                             const LocalContext &) = nullptr;
   PadStates (*getPaddingStates)(mlir::Operation *, unsigned,
                                 llvm::ArrayRef<PadState>) = nullptr;
-  /// Whether the per-rank form must leave the padding of a factor out of
+  /// True if the per-rank form must leave the padding of a factor out of
   /// its body; null if it has none.
   bool (*needsBodyGuard)(mlir::Operation *, unsigned,
                          llvm::ArrayRef<PadState>) = nullptr;

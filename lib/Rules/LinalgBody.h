@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the rule (LinalgRules.cpp), the padding (LinalgPadding.cpp) and the
-// per-rank form (LinalgLocal.cpp) of a linalg operation share.
+// The rule (LinalgRules.cpp), the padding (LinalgPadding.cpp) and the per-rank
+// form (LinalgLocal.cpp) of a linalg operation share this.
 //
 //===----------------------------------------------------------------------===//
 

@@ -35,7 +35,7 @@ public:
   void guard();
 
 private:
-  /// Whether the position is a logical one of all guarded factors, or of those
+  /// True if the position is a logical one of all guarded factors, or of those
   /// that are reduced.
   Value buildInside(bool reducedOnly);
   void guardTerms(Value inside);

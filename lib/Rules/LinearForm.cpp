@@ -39,7 +39,7 @@ static Attribute getConstant(Value value) {
   return constant;
 }
 
-/// Whether no element of a constant is infinite, or no number; true of others.
+/// True unless an element of a constant is infinite or no number.
 static bool isFinite(Value value) {
   Attribute constant = getConstant(value);
   auto isFinite = [](const APFloat &number) { return number.isFinite(); };
@@ -161,7 +161,7 @@ Form tp::transferForm(Operation *op, ArrayRef<Form> operands, unsigned size) {
 
 SmallVector<Linearity, 4> tp::classify(ArrayRef<Term> terms, unsigned size) {
   SmallVector<Linearity, 4> linearity(size, Linearity::None);
-  // What is a term by itself; what is a factor of one; what is in all products.
+  // Operands that are a term by themselves; a factor of one; in all products.
   llvm::SmallBitVector other(size), single(size), some(size), all(size, true);
   for (const Term &term : terms) {
     // Something that no input scales would be added on every rank.

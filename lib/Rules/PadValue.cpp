@@ -126,7 +126,7 @@ static PadValue transferProduct(PadValue a, PadValue b, Type type) {
 }
 
 static PadValue transferQuotient(PadValue a, PadValue b, Type type) {
-  // Of a zero below, not even the sign is known.
+  // Not even the sign of a zero below is known.
   if (a.kind == PadValue::Known && b.kind == PadValue::Known && b.value != 0)
     return roundTo(a.value / b.value, type);
   if (a.isFinite() && b.kind == PadValue::Known && std::isinf(b.value))
@@ -264,7 +264,7 @@ PadValue tp::transferPadValue(Operation *op, ArrayRef<PadValue> operands) {
 }
 
 //===----------------------------------------------------------------------===//
-// Where padding may not be looked at
+// Operands whose padding may not be looked at
 //===----------------------------------------------------------------------===//
 
 SmallVector<PartialOperand, 1> tp::getPartialOperands(Operation *op) {
@@ -287,7 +287,7 @@ SmallVector<PartialOperand, 1> tp::getPartialOperands(Operation *op) {
 }
 
 bool tp::isSafe(PartialOperand partial, PadValue pad) {
-  // Of other known numbers, not even a division of the smallest integer by -1
+  // For other known numbers, not even a division of the smallest integer by -1
   // is defined.
   return pad.kind == PadValue::Known &&
          (pad.value == static_cast<double>(partial.safe) ||

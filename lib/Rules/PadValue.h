@@ -23,7 +23,7 @@
 
 namespace tp {
 
-/// What a padding element holds.
+/// The value of a padding element.
 struct PadValue {
   enum Kind {
     /// Exactly `value`, up to the sign of a zero.

@@ -31,7 +31,7 @@ using namespace tp;
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Where the runtime begins a value, and where a parameter or state
+/// The runtime aligns values, and parameters and states, so
 /// (docs/RuntimeABI.md).
 static constexpr int64_t valueAlignment = 64, heldAlignment = 256;
 
@@ -199,7 +199,7 @@ static LogicalResult addOverlaps(func::FuncOp function,
   return failure(walk.wasInterrupted());
 }
 
-/// Whether all that the function takes and gives has a size; lower refuses what
+/// True if all that the function takes and gives has a size; lower refuses what
 /// has none.
 bool tp::hasSizes(FunctionOpInterface function) {
   return !function.isExternal() &&

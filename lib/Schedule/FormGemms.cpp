@@ -34,7 +34,7 @@ static bool readsMemory(Operation *op) {
              YieldOp>(op);
 }
 
-/// A library's operation and what it does on the way out.
+/// A library's operation and its epilogue.
 using Group = SmallVector<Operation *>;
 /// Operations that are in a group.
 using Taken = llvm::SmallPtrSet<Operation *, 16>;
@@ -102,7 +102,7 @@ static bool addActivation(Value value, ArrayRef<StringRef> activations,
   if (!llvm::is_contained(activations, activation))
     return false;
   if (activation == "relu") {
-    // Of its spellings the one that an artifact's tables know.
+    // The spelling that an artifact's tables know.
     auto type = cast<FloatType>(getElementTypeOrSelf(value));
     Value made = replaceInGroup<arith::MaximumFOp>(
         reader, value, APFloat::getZero(type.getFloatSemantics()), group);
@@ -191,7 +191,8 @@ static void dropNotes(func::FuncOp function) {
   });
 }
 
-/// What nothing reads is not computed: a call of it would have no result.
+/// A product that nothing reads is not computed: a call of it would have no
+/// result.
 static void dropUnread(func::FuncOp function) {
   function.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op))
@@ -245,7 +246,7 @@ static void unifyTypes(Operation *op) {
     setOperand(i, getElement(result));
 }
 
-/// Of the result of a product.
+/// The rows of a product's result.
 static int64_t countRows(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   return type.getNumElements() / std::max<int64_t>(1, type.getShape().back());
@@ -281,7 +282,7 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
       std::optional<EpilogueSet> epilogues = op.getEpilogues(known);
       if (!epilogues)
         continue;
-      // What the target has kernels for takes any rows and types.
+      // The target's own kernels take any rows and types.
       if (target->getKernelPass(op.getLibraryCall({}).name).empty()) {
         if (countRows(op) <= mostRowsWithoutGemm)
           continue;
@@ -312,7 +313,7 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
       group.append(groups.pop_back_val());
     outliner.outline(group, {});
     ++numGemms;
-    // What reads one product may stand before the last one.
+    // A reader of one product may stand before the last one.
     if (isJoined)
       sortTopologically(block);
   }

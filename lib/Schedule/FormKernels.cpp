@@ -70,7 +70,7 @@ unsigned getOwnRowDims(linalg::GenericOp op) {
   return rank - 1;
 }
 
-/// Whether each row of `dims` dimensions reduces all of an operand that has no
+/// True if each row of `dims` dimensions reduces all of an operand that has no
 /// rows: the matrix of a product.
 bool reducesWholeOperand(linalg::GenericOp op, unsigned dims) {
   FailureOr<SmallVector<unsigned>> rows = getRowDims(op, dims);
@@ -101,7 +101,7 @@ int64_t countKeptRows(ArrayRef<linalg::GenericOp> ops, unsigned dims,
   return std::min(rows, minRows);
 }
 
-/// What a group computes, in a few words: "add+rms_norm".
+/// Describes what a group computes, in a few words: "add+rms_norm".
 std::string describeGroup(ArrayRef<linalg::GenericOp> ops) {
   SmallVector<std::string> words;
   for (linalg::GenericOp op : ops) {
@@ -212,7 +212,7 @@ private:
     });
   }
 
-  /// Whether any of `ops` is computed from what `source` makes.
+  /// True if any of `ops` is computed from what `source` makes.
   bool followsFrom(ArrayRef<linalg::GenericOp> ops, Operation *source) {
     llvm::SmallPtrSet<Operation *, 16> seen;
     SmallVector<Operation *> work(ops.begin(), ops.end());

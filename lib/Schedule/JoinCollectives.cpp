@@ -43,7 +43,7 @@ static Value getPart(OpBuilder &builder, Location loc, Value joined,
   return tensor::ExpandShapeOp::create(builder, loc, type, part, ArrayRef{all});
 }
 
-/// Whether all that `call` reduces are states that lie one behind the other, so
+/// True if all that `call` reduces are states that lie one behind the other, so
 /// that it can be done there.
 static bool isInPlace(ArrayRef<CollectiveOpInterface> call) {
   StateOp before;

@@ -103,7 +103,7 @@ Operation *tp::findFirstReader(Value value, Block &block,
 
 int64_t tp::getPeakBytes(Block &block) {
   Numbers number = numberOperations(block);
-  // What begins and what has ended at each position.
+  // The bytes that begin and that have ended at each position.
   SmallVector<int64_t> change(number.size() + 2, 0);
   for (Operation &op : block) {
     unsigned now = number.lookup(&op);

@@ -20,7 +20,7 @@ namespace tp {
 using Numbers = llvm::DenseMap<mlir::Operation *, unsigned>;
 Numbers numberOperations(mlir::Block &block);
 
-/// Whether the results of `op`, which is no tp.repeat, are tensors that it
+/// True if the results of `op`, which is no tp.repeat, are tensors that it
 /// writes.
 bool needsMemory(mlir::Operation *op);
 

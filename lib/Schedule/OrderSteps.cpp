@@ -27,7 +27,7 @@ namespace tp {
 using namespace mlir;
 using namespace tp;
 
-/// Whether a library computes `op`: what takes as long as a collective.
+/// True if a library computes `op`: what takes as long as a collective.
 static bool isProduct(Operation *op) {
   if (isa<LibraryOpInterface>(op))
     return !isView(op);
@@ -160,7 +160,7 @@ private:
     });
   }
 
-  /// Whether `op` reads the old value of a state that the block replaces: then
+  /// True if `op` reads the old value of a state that the block replaces: then
   /// it has a place among those that write it.
   bool readsState(Operation *op) {
     return llvm::any_of(getStateUpdates(block), [&](const StateUpdate &update) {

@@ -48,7 +48,8 @@ static size_t hashFunction(func::FuncOp function) {
 }
 
 namespace {
-/// What the operations of a group read from outside, and what is read of them.
+/// The values that the operations of a group read from outside, and those that
+/// are read of them.
 struct GroupBoundary {
   llvm::SetVector<Value> operands;
   SmallVector<Value> results;

@@ -17,14 +17,14 @@
 using namespace mlir;
 using namespace tp;
 
-/// Whether an operation is computed row by row in a kernel with its neighbours.
+/// True if an operation is computed row by row in a kernel with its neighbours.
 static bool isRowOperation(Operation *op) {
   return op && op->getNumOperands() > 0 && !isProduct(op) && !isView(op) &&
          !isa<CollectiveOpInterface, RepeatOp>(op) &&
          !op->hasTrait<OpTrait::IsTerminator>();
 }
 
-/// Whether the value is in memory, rather than within one row kernel.
+/// True if the value is in memory, rather than within one row kernel.
 static bool isInMemory(Value value) {
   return !isRowOperation(value.getDefiningOp()) ||
          llvm::any_of(value.getUsers(),

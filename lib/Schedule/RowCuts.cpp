@@ -324,7 +324,7 @@ Value tp::buildPart(OpBuilder &builder, Value whole, const OperandPart &operand,
                                          type.clone(shape), slice, groups);
 }
 
-/// Whether the parts lie one behind the other in the whole, each where a joined
+/// True if the parts lie one behind the other in the whole, each where a joined
 /// tensor begins.
 static bool isJoin(ValueRange parts, const Cut &cut) {
   auto type = cast<RankedTensorType>(parts.front().getType());

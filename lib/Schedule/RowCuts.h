@@ -66,7 +66,7 @@ struct OpParts {
 std::optional<OpParts> getOpParts(mlir::Operation *op, mlir::Value value,
                                   const Cut &cut);
 
-/// Whether a library multiplies here: what takes as long as a collective.
+/// True if a library multiplies here: what takes as long as a collective.
 bool isProduct(mlir::Operation *op);
 
 /// The part of `whole`, which is a view where its rows lie together.

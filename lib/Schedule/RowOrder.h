@@ -39,7 +39,7 @@ public:
   /// Adds an operation, in the order of its block. One that the plan does not
   /// cut is a segment of one part.
   void add(mlir::Operation *op);
-  /// Whether `op`, or an operation in it, reads a value of the segments.
+  /// True if `op`, or an operation in it, reads a value of the segments.
   bool isReadBy(mlir::Operation *op) const;
   /// Visits the parts of all segments in order, and forgets the segments.
   void run(Visit visit);

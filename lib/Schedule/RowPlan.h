@@ -36,7 +36,7 @@ struct RowPlan {
       return inner.second->cutsAnything();
     });
   }
-  /// Whether `value` exists in the parts that `part` asks for.
+  /// True if `value` exists in the parts that `part` asks for.
   bool has(mlir::Value value, const OperandPart &part) const {
     auto found = values.find(value);
     return found != values.end() && !part.isPrefix && found->second == part.cut;

@@ -67,7 +67,7 @@ static std::optional<unsigned> findLoop(linalg::GenericOp op) {
   for (int64_t size : sizes)
     work *= size;
   auto iterators = op.getIteratorTypesArray();
-  // Where the last loop is a reduction, the result's elements are the rows.
+  // If the last loop is a reduction, the result's elements are the rows.
   bool hasRows =
       type.getRank() == 1 && iterators.back() == utils::IteratorType::reduction;
   if (type.getRank() > 1 || hasRows || work < minWork)

@@ -40,14 +40,14 @@ static void hoist(Operation *op, Operation *previous) {
     op->moveAfter(after);
 }
 
-/// Whether `op` computes something.
+/// True if `op` computes something.
 static bool isWork(Operation *op) {
   return isa<RepeatOp>(op) ||
          (needsMemory(op) && !isa<CollectiveOpInterface>(op));
 }
 
-/// What the operations between `collective` and `reader` read and write; of a
-/// loop as if it ran once.
+/// The bytes that the operations between `collective` and `reader` read and
+/// write; a loop counts as if it ran once.
 static int64_t getBytesBeside(Operation *collective, Operation *reader) {
   int64_t bytes = 0;
   for (Operation *op = collective->getNextNode(); op && op != reader;

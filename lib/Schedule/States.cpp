@@ -103,7 +103,7 @@ static bool isWhole(const ViewedTensor &view, Value value) {
          getTensorBytes(cast<RankedTensorType>(value.getType()));
 }
 
-/// Whether a kernel reads argument `operand` only in the operation that
+/// True if a kernel reads argument `operand` only in the operation that
 /// computes its result `result`, and there each element where that is written.
 static bool readsInPlace(func::FuncOp kernel, unsigned operand,
                          unsigned result) {
@@ -114,7 +114,7 @@ static bool readsInPlace(func::FuncOp kernel, unsigned operand,
   auto made = dyn_cast<OpResult>(body.getTerminator()->getOperand(result));
   if (!made || argument.getType() != made.getType())
     return false;
-  // What a product is added to on its way out.
+  // A product is added to this by its epilogue.
   if (isa<arith::AddFOp>(made.getOwner()))
     return llvm::all_of(argument.getUsers(), [&](Operation *user) {
       return user == made.getOwner();
@@ -130,7 +130,7 @@ static bool readsInPlace(func::FuncOp kernel, unsigned operand,
   });
 }
 
-/// Whether `repeat` gets `value` layer by layer and in no other way: not as a
+/// True if `repeat` gets `value` layer by layer and in no other way: not as a
 /// carried value, from above, or as a view.
 static bool isOnlyStacked(RepeatOp repeat, Value value) {
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {

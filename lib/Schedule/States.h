@@ -35,7 +35,7 @@ llvm::SmallVector<StateUpdate> getStateUpdates(mlir::Block &block);
 /// it; null if there is none.
 mlir::Operation *findReaderAfter(mlir::Value value, mlir::Operation *op);
 
-/// Whether `op`, or an operation in it, reads `value` or a view of it.
+/// True if `op`, or an operation in it, reads `value` or a view of it.
 bool readsValue(mlir::Operation *op, mlir::Value value);
 
 /// True if `op`, which reads `update.old` and makes its successor, reads every

@@ -143,7 +143,7 @@ LogicalResult StoreQuantizedPass::storeScales(nn::DequantizeOp op) {
   return success();
 }
 
-/// Whether both have zero points of one type, or neither has.
+/// True if both have zero points of one type, or neither has.
 static bool haveZerosAlike(nn::DequantizeOp a, nn::DequantizeOp b) {
   if (!a.getZeros() || !b.getZeros())
     return !a.getZeros() == !b.getZeros();
@@ -151,7 +151,7 @@ static bool haveZerosAlike(nn::DequantizeOp a, nn::DequantizeOp b) {
          typeOf(b.getZeros()).getElementType();
 }
 
-/// Whether one call can compute with these matrices: of one kind, but for their
+/// True if one call can compute with these matrices: of one kind, but for their
 /// groups.
 static bool areAlike(ArrayRef<nn::DequantizeOp> matrices) {
   nn::DequantizeOp gate = matrices[0], up = matrices[1];
@@ -205,7 +205,7 @@ LogicalResult StoreQuantizedPass::convert(nn::ExpertsOp op) {
   return success();
 }
 
-/// Whether each output of a layer, or all of them, have one scale.
+/// True if each output of a layer, or all of them, have one scale.
 static bool hasRowScales(nn::LinearOp op) {
   auto weight = op.getWeight().getDefiningOp<nn::DequantizeOp>();
   return weight && !weight.getGroups() && weight.getGroup().back() == 0;
@@ -250,7 +250,7 @@ static void erase(nn::DequantizeOp op) {
 }
 
 LogicalResult StoreQuantizedPass::convert(nn::DequantizeOp op) {
-  // What experts have taken is theirs.
+  // A weight that experts have taken is theirs.
   if (op->use_empty()) {
     erase(op);
     return success();

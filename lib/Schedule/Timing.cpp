@@ -110,7 +110,7 @@ static LogicalResult runFunction(func::FuncOp function, const CostModel &model,
   seconds.total = *total;
   double slowed = *total - seconds.arithmetic - seconds.memory -
                   seconds.starts - seconds.exposed;
-  // What the sums are rounded by is nothing that a kernel takes longer for.
+  // A kernel does not take longer for the rounding of the sums.
   seconds.slowed = slowed > 1e-9 * *total ? slowed : 0;
   return success();
 }

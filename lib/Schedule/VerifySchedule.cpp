@@ -220,7 +220,7 @@ private:
     return success();
   }
 
-  /// What is joined lies in its place.
+  /// A part that is joined lies in its place.
   LogicalResult checkJoin(JoinOp join, const Occupied &whole,
                           ArrayRef<Occupied> live) {
     int64_t bytes = getElementBytes(join.getType().getElementType());
@@ -238,7 +238,7 @@ private:
     return success();
   }
 
-  /// Whether `op` may write `next` over `other`, which it reads.
+  /// True if `op` may write `next` over `other`, which it reads.
   bool mayReplace(Operation *op, const Occupied &next, const Occupied &other) {
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))
       return collective.getRow().inPlace &&

@@ -141,7 +141,7 @@ private:
                           "handed out last");
   }
 
-  /// Whether the addends of `peers`, or what it has as its own, are read in its
+  /// True if the addends of `peers`, or what it has as its own, are read in its
   /// block behind `op`.
   static bool isReadBehind(Operation *peers, Operation *op) {
     Operation *at = peers->getBlock()->findAncestorOpInBlock(*op);

@@ -49,7 +49,7 @@ bool tp::isView(Operation *op) {
   return join && join.getInPlace();
 }
 
-/// Where a contiguous slice begins in its source.
+/// The offset at which a contiguous slice begins in its source.
 static int64_t getByteOffset(tensor::ExtractSliceOp slice) {
   auto source = slice.getSourceType();
   int64_t stride = getElementBytes(source.getElementType()), offset = 0;
@@ -60,7 +60,7 @@ static int64_t getByteOffset(tensor::ExtractSliceOp slice) {
   return offset;
 }
 
-/// Where each tensor begins that is joined, and at last where the join ends.
+/// The offset of each tensor that is joined, and at last the join's end.
 static SmallVector<int64_t> getByteOffsets(JoinOp join) {
   int64_t size = getElementBytes(join.getType().getElementType());
   return llvm::map_to_vector(join.getOffsets(),

@@ -112,7 +112,7 @@ static int64_t getMovedBytes(Operation *op, func::FuncOp kernel) {
   return bytes;
 }
 
-/// Whether a kernel of this kind multiplies matrices, as fast as a device does.
+/// True if a kernel of this kind multiplies matrices, as fast as a device does.
 static bool multipliesMatrices(StringRef kernel) {
   return llvm::StringSwitch<bool>(kernel)
       .Cases({"gemm", "nn.linear", "nn.matmul", "nn.quantized_linear"}, true)

@@ -37,7 +37,7 @@ using llvm::SmallVector;
 // Setting up
 //===----------------------------------------------------------------------===//
 
-/// Whether the parts of every cut that divides both cuts' least common multiple
+/// True if the parts of every cut that divides both cuts' least common multiple
 /// make up the shards of every coarser one, with no more padding than elements.
 static bool doCutsNest(int64_t size, const DimSharding &a,
                        const DimSharding &b) {
@@ -62,7 +62,7 @@ Construction::DimKind Construction::classify(unsigned dim) const {
   bool isSameSize = getLocalSize(shape[dim], a) == getLocalSize(shape[dim], b);
   if (a.axes == b.axes && isSameSize)
     return DimKind::Unchanged;
-  // With as many shards at both ends it is never cut otherwise.
+  // A dimension with as many shards at both ends is never cut otherwise.
   bool isSameCount = getShardCount(a.axes) == getShardCount(b.axes);
   return (isSameSize && isSameCount) || doCutsNest(shape[dim], a, b)
              ? DimKind::Even

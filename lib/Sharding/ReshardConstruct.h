@@ -81,10 +81,10 @@ private:
   const Mesh &mesh;
   AxisParts cutter;
   llvm::SmallVector<DimKind, 4> kinds;
-  /// What heads a dimension at both ends, and addends of both.
+  /// The axes that head a dimension at both ends, and addends of both.
   llvm::SmallVector<AxisList, 4> fixedAxes;
   AxisList fixedPartial;
-  /// What the target has besides, in parts.
+  /// The axes that the target has besides, in parts.
   llvm::SmallVector<AxisList, 4> wanted;
   /// Addends of the target alone, if they combine as the source's do.
   AxisList wantedPartial;

@@ -32,7 +32,7 @@ static bool doNest(const std::set<int64_t> &places) {
   return true;
 }
 
-/// What of `axis` lies within `refs`, in primes between the places.
+/// The part of `axis` within `refs`, in primes between the places.
 static AxisList cutInPrimes(unsigned axis, const std::set<int64_t> &places,
                             ArrayRef<AxisRef> refs) {
   AxisList parts;

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which states a step leads to and how many elements a rank receives for it.
+// The states that a step leads to and the elements that a rank receives for it.
 //
 //===----------------------------------------------------------------------===//
 

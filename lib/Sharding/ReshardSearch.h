@@ -38,12 +38,12 @@ inline RefSet toSet(llvm::ArrayRef<uint8_t> list) {
   return set;
 }
 
-/// What the search knows of the two shardings and the tensor.
+/// The search's constants: the two shardings and the tensor.
 struct ReshardProblem {
   /// The (sub-)axes that may move; those that stand at the head of a dimension
   /// at both ends of an evenly cut tensor stay where they are and are left out.
   llvm::SmallVector<AxisRef, 4> refs;
-  /// Which refs each one overlaps, itself included.
+  /// The refs that each one overlaps, itself included.
   llvm::SmallVector<RefSet, 4> conflicts;
   /// Refs of one class have one size and take each other's place; one that
   /// overlaps another is alone.
@@ -52,7 +52,7 @@ struct ReshardProblem {
   llvm::SmallVector<int64_t, 4> sizes;
   /// The grains of the two ends.
   llvm::SmallVector<int64_t, 4> fromGrains, toGrains;
-  /// What stays where it is.
+  /// The axes that stay where they are.
   llvm::SmallVector<AxisList, 4> fixedAxes;
   AxisList fixedPartial;
   /// The addends of the two ends combine differently.
@@ -165,7 +165,8 @@ private:
   const ReshardProblem &problem;
   const bool bySize;
   int64_t work = 0;
-  /// What the fullest rank needs of each dimension, of all, and addends.
+  /// The elements that the fullest rank needs of each dimension, of all, and
+  /// addends.
   llvm::SmallVector<int64_t, 4> wanted;
   int64_t wantedElements = 1, wantedAddends = 1;
   std::deque<Node> nodes;

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a single step is called, receives and sends to whom, and how it is put
-// at the end of a plan: the same for plans searched for and constructed.
+// The name of a single step, what it receives and sends to whom, and how it is
+// put at the end of a plan: the same for plans searched for and constructed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ int64_t detail::countReceived(const CollectiveRow &row, int64_t part,
   return multiply(row.hops(ranks), part);
 }
 
-/// What `rank` holds as one number: its shard of every dimension and which
+/// The holding of `rank` as one number: its shard of every dimension and which
 /// addend. Partial axes that both ends have count first, so that they match
 /// where they can.
 static int64_t getHolding(const TensorSharding &sharding,
@@ -69,7 +69,7 @@ tp::getPermutePairs(const TensorSharding &from, const TensorSharding &to,
 
   int64_t ranks = mesh.getNumRanks();
   SmallVector<std::pair<int64_t, int64_t>, 0> pairs;
-  // What is held or wanted, and by whom.
+  // The holdings that are spare or wanted, and by whom.
   std::vector<std::pair<int64_t, int64_t>> spare, wanting;
   for (int64_t rank = 0; rank < ranks; ++rank) {
     int64_t has = getHolding(from, fromPartial, rank, mesh);

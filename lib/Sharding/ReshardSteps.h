@@ -17,7 +17,7 @@
 
 namespace tp::detail {
 
-/// Of numbers that are not negative: the result, or the largest number.
+/// Multiplies numbers that are not negative: the result, or the largest number.
 inline int64_t multiply(int64_t a, int64_t b) {
   int64_t result;
   return __builtin_mul_overflow(a, b, &result)
@@ -41,8 +41,8 @@ inline int64_t getElements(llvm::ArrayRef<int64_t> sizes) {
   return elements;
 }
 
-/// What a rank receives where `part` elements of what it holds are of the part
-/// that the row's cut leaves, padding included.
+/// The elements that a rank receives if `part` elements of its holding are of
+/// the part that the row's cut leaves, padding included.
 int64_t countReceived(const CollectiveRow &row, int64_t part, int64_t ranks);
 
 /// Put `step`, taken from `before`, at the end of `plan`. Its kind, axes,

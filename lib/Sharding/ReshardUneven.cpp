@@ -15,7 +15,7 @@
 using namespace tp;
 using namespace tp::detail;
 
-/// Whether more parts are missing than dimensions that are cut too often have.
+/// True if more parts are missing than dimensions that are cut too often have.
 bool Construction::lacksParts(int64_t prime) const {
   int64_t missing = 0;
   for (unsigned dim = 0; dim < shape.size(); ++dim)

@@ -46,7 +46,7 @@ static int64_t getProduct(const ShardingRule &rule, ArrayRef<unsigned> dim) {
   return product;
 }
 
-/// Whether the last blocks of a dimension are short.
+/// True if the last blocks of a dimension are short.
 static bool isShort(const ShardingRule &rule, ArrayRef<unsigned> dim) {
   return !dim.empty() && rule.factors[dim.back()].total != 0;
 }
@@ -200,7 +200,7 @@ static AxisList takeEvenPart(ArrayRef<AxisRef> axes, int64_t count) {
   return part;
 }
 
-/// Whether `shards` shards of a dimension are as many blocks each.
+/// True if `shards` shards of a dimension are as many blocks each.
 static bool cutsBlocks(const ShardingRule &rule, ArrayRef<unsigned> list,
                        int64_t shards) {
   const Factor &major = rule.factors[list.front()];

@@ -44,7 +44,7 @@ static std::string spell(StringRef name) {
   return ((name.size() == 1 ? "-" : "--") + name).str();
 }
 
-/// Whether --help lists it.
+/// True if --help lists it.
 static bool isListed(const cl::Option &option) {
   return option.getOptionHiddenFlag() == cl::NotHidden;
 }
@@ -95,7 +95,7 @@ static cl::Option *findOption(StringRef name) {
   return nullptr;
 }
 
-/// Whether all options are known; says which is not.
+/// Returns true if all options are known, and reports one that is not.
 static bool checkOptions(int argc, const char *const *argv) {
   for (int i = 1; i < argc; ++i) {
     StringRef word = argv[i];

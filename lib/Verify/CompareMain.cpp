@@ -127,7 +127,7 @@ public:
 private:
   MainRuns(const Script &script, const VerifyOptions &options)
       : script(&script), options(options) {
-    // Of its results alone.
+    // Only its results are kept.
     this->options.maxKeptBytes = 0;
   }
 
@@ -203,7 +203,7 @@ FailureOr<Reference *> MainRuns::get(int64_t text) {
   return &runs.emplace(text, std::move(*run)).first->second;
 }
 
-/// What a step says of a row, where @main says it.
+/// Observes a row of a step as @main gives it.
 static Observation observeRow(const Tensor &logits,
                               const Script::LastToken &token,
                               const Reference::Value &expected) {
@@ -282,7 +282,7 @@ FailureOr<Comparison> compareWithMain(ModuleOp program, const Script &script,
       Observation observation =
           observeRow((*results)[*logits], token, runs->getLogits(**run));
       observation.resultNumber = runs->getLogitsNumber();
-      // What cannot be judged of a text is said once.
+      // An inconclusive text is reported once.
       observation.isOriginal = judged.insert(token.text).second;
       observation.what =
           "row " + std::to_string(token.row) + " of @" + step.entry;

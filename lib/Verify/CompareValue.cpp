@@ -121,8 +121,8 @@ static std::string compareNumbers(const Observation &observation,
           reference.noteOverflow(expected);
           return true;
         }
-        // What hangs on rounding alone has no largest change
-        // (quotients by what cancels); only what is gross shows.
+        // A value that hangs on rounding alone has no largest change (quotients
+        // by what cancels); only gross errors show.
         bool isJudged = expected.isJudged(at);
         if (!isJudged && !std::isfinite(got))
           return true;

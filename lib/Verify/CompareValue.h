@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What all comparisons do with one value, whoever made it.
+// All comparisons treat one value like this, whoever made it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 namespace tp {
 
-/// What the ranks had of a value.
+/// The ranks' parts of a value.
 struct Observation {
   /// The value of the one-device program; none for a result of the function.
   std::optional<ValueKey> key;
@@ -24,8 +24,8 @@ struct Observation {
   /// For messages: the operation, where it is, and which of its results
   /// ("result 1, ", or nothing if it has one).
   std::string what, location, which;
-  /// Of an operation of the program: not of a collective, which has another
-  /// part of the same value.
+  /// True for an operation of the program: not of a collective, which has
+  /// another part of the same value.
   bool isOriginal = true;
   /// The operation reads addends and an infinity, so that an addend of zero may
   /// make no number of an infinity.
@@ -35,19 +35,19 @@ struct Observation {
   bool addsUnseen = false;
 };
 
-/// What is wrong with the shape or type of the parts that the ranks hold of a
+/// The problem of the shape or type of the parts that the ranks hold of a
 /// value, or an empty text.
 std::string checkLayout(const interp::RankTensors &locals,
                         const Reference::Value &expected,
                         const TensorSharding &sharding, const Mesh &mesh);
-/// Where the value is partial: what the ranks' addends come to in magnitude,
-/// for each was rounded on its own.
+/// For a partial value, the sum of the magnitudes of the ranks' addends, each
+/// of which was rounded on its own.
 std::optional<interp::Tensor> getMagnitudes(const interp::RankTensors &locals,
                                             llvm::ArrayRef<int64_t> shape,
                                             const TensorSharding &sharding,
                                             const Mesh &mesh);
-/// What is wrong between the parts that the ranks hold and the global value, or
-/// an empty text. Where a number is too far off, the reference is refined and
+/// The difference between the parts that the ranks hold and the global value,
+/// or an empty text. If a number is too far off, the reference is refined and
 /// asked again. `worst` is raised to the largest difference seen, as a part of
 /// what is allowed.
 std::string compareValue(const Observation &observation,

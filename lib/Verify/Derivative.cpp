@@ -235,7 +235,7 @@ LogicalResult DerivativeCheck::check(const Checked &checked) {
     double near = (values[0] - values[1]) / (2 * step);
     double far = (values[2] - values[3]) / (4 * step);
     double found = (4 * near - far) / 3, spread = std::abs(near - far);
-    // Of random directions: what the gradient comes to along one.
+    // The gradient along one of the random directions.
     double scale =
         std::abs(found) + (std::isfinite(length) ? std::sqrt(length / 3) : 0);
     double rounding = 1e-13 * std::abs(values[0]) / step;

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What values an integer may have is said by the importer's attributes, or else
-// by what reads it: rows of a table, classes of a loss, keys of a mask.
+// The values that an integer may have follow from the importer's attributes, or
+// else by what reads it: rows of a table, classes of a loss, keys of a mask.
 //
 //===----------------------------------------------------------------------===//
 
@@ -147,7 +147,7 @@ FailureOr<SmallVector<Tensor>> makeInputs(func::FuncOp function,
     if (auto range =
             function.getArgAttrOfType<DenseI64ArrayAttr>(index, rangeAttrName);
         range) {
-      // What the argument says goes before what its uses say.
+      // The argument's attribute goes before its uses.
       domain.low = range[0];
       domain.high = range[1];
     }

@@ -18,7 +18,7 @@
 
 using namespace mlir;
 
-/// Where it comes from; empty where it does not say.
+/// The place that an operation comes from; empty if it does not say.
 static std::string getPlace(Operation *op) {
   std::string text;
   llvm::raw_string_ostream os(text);

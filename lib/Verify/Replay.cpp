@@ -48,8 +48,8 @@ LogicalResult compareObservation(const Observation &observation,
   return failure();
 }
 
-/// What the ranks had of each value, put together: of its parts the one that is
-/// no sum over ranks, where there is one, for that is what was read of it.
+/// The ranks' parts of each value, put together: of these the one that is no
+/// sum over ranks, if there is one, for that part was read.
 static std::map<ValueKey, Tensor>
 assembleAll(ArrayRef<Observation> observations, const Mesh &mesh,
             const Reference &reference) {
@@ -125,8 +125,9 @@ static void allowAddends(ArrayRef<Observation> observations, const Mesh &mesh,
   }
 }
 
-/// What the ranks' own roundings do to each operation, which goes on with what
-/// it had: parts may be larger than the whole, and cancel within an operation.
+/// Allows for the ranks' own roundings of each operation, which goes on with
+/// its operands: parts may be larger than the whole, and cancel within an
+/// operation.
 static void allowRoundings(ArrayRef<Observation> observations, const Mesh &mesh,
                            Reference &replayed, RanksRun run) {
   std::map<ValueKey, SmallVector<double>> slacks;

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where a program hangs on rounding (two numbers of 16 bits that one rank's
+// If a program hangs on rounding (two numbers of 16 bits that one rank's
 // rounding makes equal, a floor, a recurrence that overflows), the ranks may
 // rightly have something else at its end than one device. So each value is then
 // compared with what its operation makes, on one device, of what the ranks had
@@ -19,7 +19,7 @@
 
 namespace tp {
 
-/// What it makes of an operation's `locals` is what the ranks go on with.
+/// An operation's `locals` become what the ranks go on with.
 using ObservationVisitor =
     llvm::function_ref<mlir::LogicalResult(Observation &)>;
 /// Runs the ranks' program again and hands out all that is observed in it, in

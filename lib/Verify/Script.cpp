@@ -111,13 +111,13 @@ static LogicalResult checkPools(ModuleOp program, int64_t cells, int64_t page) {
 }
 
 namespace {
-/// What a script has to know of a program.
+/// The facts of a program that a script needs.
 struct Facts {
   int64_t page = 0, rows = 0, cells = 0, context = 0, window = 0;
   int64_t vocabulary = 0;
-  /// Of a text.
+  /// The length of a text.
   int64_t longest = 0;
-  /// Whether steps choose the tokens that follow.
+  /// True if steps choose the tokens that follow.
   bool choosesTokens = false;
   /// Tokens of each step, ascending.
   SmallVector<int64_t> sizes;
@@ -325,7 +325,7 @@ Script::Step ScriptMaker::makeStep() {
   return step;
 }
 
-/// What becomes of a row after a step.
+/// Decides how a row goes on after a step.
 void ScriptMaker::finish(Row &row) {
   if (row.text < 0)
     return;
@@ -343,8 +343,8 @@ void ScriptMaker::finish(Row &row) {
       free(row.pages[i]);
 }
 
-/// Where there is no page for any row's next token, rows are thrown out until
-/// the first that goes on has one: a cache need not hold what all rows can.
+/// If there is no page for any row's next token, rows are thrown out until the
+/// first that goes on has one: a cache need not hold what all rows can.
 void ScriptMaker::makeRoom() {
   auto goesOn = [&](const Row &row) {
     return row.text >= 0 && row.done < getLength(row);

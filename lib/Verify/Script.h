@@ -3,10 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an engine may ask of the steps of generation, drawn at random: texts
-// that come, go on by chunks and single tokens in any mixture, end, are thrown
-// out and computed again, on pages in any order. Made of the module's
-// tp.generation alone, so that it knows nothing of how a step is computed.
+// Requests that an engine may make of the steps of generation, drawn at random:
+// texts that come, go on by chunks and single tokens in any mixture, end, are
+// thrown out and computed again, on pages in any order. They are made of the
+// module's tp.generation alone, so that the script knows nothing of how a step
+// is computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +43,7 @@ struct Script {
   std::vector<std::string> getEntries() const;
 };
 
-/// Whether this is a step of generation, step_N, and of how many tokens.
+/// The tokens of a step of generation, step_N; nothing for other functions.
 std::optional<int64_t> getStepSize(mlir::func::FuncOp function);
 
 /// The argument of that tp.name; emits an error if there is none.
@@ -57,7 +58,7 @@ mlir::FailureOr<unsigned> findResult(mlir::func::FuncOp function,
 mlir::FailureOr<Script> makeScript(mlir::ModuleOp program, uint64_t seed,
                                    int64_t numSteps);
 
-/// Whether a state is a pool: floats or bytes [layers, cells, heads, head
+/// True if a state is a pool: floats or bytes [layers, cells, heads, head
 /// size], by name scales [layers, cells, heads], or [layers, slots, channels,
 /// 1] of a convolution, with as many slots for each page; or what a rank has of
 /// that.

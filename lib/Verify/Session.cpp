@@ -206,7 +206,7 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
     if (!getAllNames(op).empty())
       readers.push_back(op);
   });
-  // Of a name in two types the wider.
+  // If one name has two types, the wider comes first.
   llvm::stable_sort(readers, [](Operation *a, Operation *b) {
     return getCheckpointType(a).getElementTypeBitWidth() >
            getCheckpointType(b).getElementTypeBitWidth();

@@ -31,7 +31,7 @@ public:
   virtual mlir::FailureOr<llvm::SmallVector<interp::Tensor>>
   run(llvm::StringRef function, llvm::ArrayRef<interp::Tensor> inputs,
       std::string &fault) = 0;
-  /// What is in a state, the `index`-th of the module.
+  /// The contents of a state, the `index`-th of the module.
   virtual mlir::FailureOr<interp::Tensor> getState(int64_t index) = 0;
 };
 

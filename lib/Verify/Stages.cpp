@@ -60,7 +60,7 @@ std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,
     stages.push_back(
         makeStage(stage, isCompared ? Check::Interpret : Check::No, options));
   }
-  // What lower gives is no module any more: it is made of a copy and run.
+  // Lower's result is no module any more: it is made of a copy and run.
   if (llvm::is_contained(compared, "lower"))
     stages.push_back(
         {"lower", [](ModuleOp) { return success(); }, Check::Execute});

@@ -190,8 +190,8 @@ FailureOr<Comparison> NativeCarrier::step(StringRef name,
   }
   if (!comparison.divergence && comparison.numUnjudgedElements == 0)
     return comparison;
-  // With the states as values, what differs has a name; and where the program
-  // hangs on rounding, each operation is judged.
+  // If the states are values, a difference has a name; and if the program hangs
+  // on rounding, each operation is judged.
   FailureOr<Comparison> named =
       compareExecuted(perRank, name, reference, options);
   if (failed(named) || named->divergence || named->isByOperation)
@@ -224,8 +224,8 @@ FailureOr<SmallVector<Tensor>> makeStepInputs(func::FuncOp function,
   return inputs;
 }
 
-/// What differs between the states that a program begins with and those that it
-/// should; empty if nothing does.
+/// The difference between the states that a program begins with and those that
+/// it should; empty if there is none.
 static std::string compareInitial(const NamedTensors &expected,
                                   const NamedTensors &got) {
   for (const auto &[name, tensor] : expected) {

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What runs one after the other, each with the states that the one before left.
+// Functions that run one after the other, each with the states that the one
+// before left.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +18,10 @@ namespace tp {
 /// One run of an entry.
 struct EntryRun {
   std::string entry;
-  /// Of the step that it belongs to, from 1.
+  /// The number of the step that it belongs to, from 1.
   int64_t number = 1;
-  /// Of a script: the inputs, and the cells that mean nothing any more. Without
-  /// one all inputs are random.
+  /// The inputs of a script's step, and the cells that mean nothing any more.
+  /// Without one all inputs are random.
   const Script::Step *scripted = nullptr;
 };
 
@@ -34,7 +35,7 @@ mlir::FailureOr<Comparison> compareSteps(mlir::ModuleOp program,
                                          llvm::ArrayRef<EntryRun> runs,
                                          const VerifyOptions &options);
 
-/// What the states of a program begin with, whole.
+/// The initial states of a program, whole.
 mlir::FailureOr<NamedTensors> makeInitialStates(mlir::ModuleOp module,
                                                 const VerifyOptions &options);
 /// Inputs of a step: the states as they are, those of `given` by their names,

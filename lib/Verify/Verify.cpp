@@ -19,7 +19,7 @@ using namespace mlir;
 
 namespace tp {
 
-/// Of a script: some texts begin and end.
+/// The steps of a script: some texts begin and end.
 static constexpr int64_t scriptSteps = 16;
 
 namespace {
@@ -285,7 +285,7 @@ FailureOr<VerifyReport> verifyAgainst(ModuleOp module, ModuleOp perRank,
       compareAll(perRank, "given", check, *references, options, report);
   if (failed(equal))
     return failure();
-  // Which operation it is, where the program's own ids do not tell.
+  // Matches operations by their places if the program's own ids do not tell.
   if (!*equal && check == Check::Interpret && matchPlaces(module, perRank)) {
     equal = compareAll(perRank, "given", check, *references, options, byPlace);
     if (failed(equal))

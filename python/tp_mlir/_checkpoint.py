@@ -54,7 +54,7 @@ def check_file(path, error=ValueError):
 
 
 def _is_hub_name(text):
-    """Whether what is not there may be `owner/name`, or `gpt2`, or the address of a page."""
+    """True if what is not there may be `owner/name`, or `gpt2`, or the address of a page."""
     if text.startswith(("https:/", ".", "~")):      # A path has one of the slashes.
         return text[0] == "h"
     owner, slash, name = text.partition("/")

@@ -23,7 +23,7 @@ _FOREIGN = ("program", "chunk", "page", "cells", "memory", "speculate", "kv_dtyp
 
 
 def is_encoder(folder):
-    """Whether a checkpoint folder says how its vectors become one, as sentence-transformers do."""
+    """True if a checkpoint folder says how its vectors become one, as sentence-transformers do."""
     return (pathlib.Path(folder) / "modules.json").is_file()
 
 

@@ -133,7 +133,7 @@ def _runtime():
 
 
 def is_launched():
-    """Whether a launcher has started this process, as one of a job's ranks."""
+    """True if a launcher has started this process, as one of a job's ranks."""
     return bool(_runtime()["launched"]())
 
 

@@ -64,7 +64,7 @@ class _Asked:
 
     @property
     def is_stopped(self):
-        """Whether a stop string has ended it, which the engine does not know of."""
+        """True if a stop string has ended it, which the engine does not know of."""
         return self._decoder is not None and self._decoder.stopped is not None
 
     def answer(self):

@@ -64,7 +64,7 @@ def gumbel(seed, position, ids):
 
 
 def _completed(sequence, text):
-    """Whether the last id of a sequence would complete it."""
+    """True if the last id of a sequence would complete it."""
     before = len(sequence) - 1
     return before <= len(text) and list(sequence[:-1]) == text[len(text) - before:]
 

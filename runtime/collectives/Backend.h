@@ -153,7 +153,7 @@ public:
   /// those of processes are for good. No rank may be inside.
   virtual void reset() {}
 
-  /// Whether nothing writes to the memory of this process' ranks any more. Not
+  /// True if nothing writes to the memory of this process' ranks any more. Not
   /// after a failure that left a library's call or a device at work.
   virtual bool quiet() const;
 

@@ -53,7 +53,7 @@ struct BackendRow {
   const char *missing = nullptr; ///< why there is no `connect` in this build
 
   bool ranksAreProcesses() const { return ranks != Ranks::Threads; }
-  /// Whether it can run so many ranks of a program for the device: a rank
+  /// True if it can run so many ranks of a program for the device: a rank
   /// without others needs a thread alone, whatever its device.
   bool serves(Device device, int64_t count) const {
     return memory == device || (count == 1 && ranks == Ranks::Threads);

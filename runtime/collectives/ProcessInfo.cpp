@@ -68,7 +68,7 @@ const char *taskCount(const Get &get) {
   return get("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
 }
 
-/// Whether MPICH's mpirun has set PMI's variables, perhaps in a process that
+/// True if MPICH's mpirun has set PMI's variables, perhaps in a process that
 /// srun has started for it, and not srun itself (--mpi=pmi2), whose own
 /// variables say the same.
 bool isMpich(const Get &get) {
@@ -79,7 +79,7 @@ bool isMpich(const Get &get) {
          differ("PMI_RANK", "SLURM_PROCID");
 }
 
-/// Whether srun has started this process as one of several tasks: a single one
+/// True if srun has started this process as one of several tasks: a single one
 /// may be a shell.
 Expected<bool> isSlurmTask(const Get &get) {
   if (!get("SLURM_STEP_ID")) // a batch job's script
@@ -91,7 +91,7 @@ Expected<bool> isSlurmTask(const Get &get) {
   return tasks > 1 && !isMpich(get);
 }
 
-/// Whether these variables are set, and by who has started this process.
+/// True if the variables of `starter` are set by who started this process.
 Expected<bool> hasStarted(const Starter &starter, const Get &get) {
   std::string_view name = starter.name;
   if (!get(starter.rank) || !get(starter.ranks))

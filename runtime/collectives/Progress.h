@@ -48,7 +48,7 @@ public:
   /// Waits until no call is left, and forgets their errors.
   void drain();
 
-  /// Whether the step waits for the call that is running: then it need not
+  /// True if the step waits for the call that is running: then it need not
   /// leave the core to the step.
   bool isAwaited() const { return waiting > 0; }
 

@@ -123,9 +123,9 @@ public:
   bool quiet() const { return isQuiet; }
   /// Ends the watching, for good.
   void finish();
-  /// Whether the process of some rank was told to end; rank 0 hears of all.
+  /// True if the process of some rank was told to end; rank 0 hears of all.
   bool isToldToEnd() const;
-  /// Whether whereIs and lastSeen know all ranks, or this one and rank 0 alone.
+  /// True if whereIs and lastSeen know all ranks, or this one and rank 0 alone.
   virtual bool hearsAll() const { return true; }
   /// This rank's own position.
   Position &here() { return position(rank()); }

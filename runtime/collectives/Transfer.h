@@ -72,7 +72,7 @@ int64_t stagingBytes(const Manifest &manifest, int64_t rank);
 // Buffers that all members can read (LocalCollective.cpp)
 //===----------------------------------------------------------------------===//
 
-/// Whether a member's share is written to buffers of the others too.
+/// True if a member's share is written to buffers of the others too.
 bool writesToOthers(const CollectiveRow &row);
 
 /// Executes the part of member `self` between the barrier at which all buffers

@@ -42,7 +42,7 @@ static std::string describeCall(const Manifest &manifest,
   return "none";
 }
 
-/// Whether steps are replayed as graphs; TPRT_CUDA_GRAPHS=0 enqueues them.
+/// True if steps are replayed as graphs; TPRT_CUDA_GRAPHS=0 enqueues them.
 static bool useGraphs() {
   const char *value = std::getenv("TPRT_CUDA_GRAPHS");
   return !value || std::strcmp(value, "0") != 0;

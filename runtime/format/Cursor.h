@@ -41,7 +41,7 @@ public:
     throw SchemaError{path + ": " + detail::join(parts...)};
   }
 
-  /// Whether an object has the key, which it may have.
+  /// True if an object has the key, which it may have.
   bool has(const char *key) const {
     if (!value.is_object())
       fail("expected an object, got ", value.type_name());

@@ -104,7 +104,7 @@ private:
     return refuse("names '", name, "' twice");
   }
 
-  /// Whether the innermost open value is the root whose members are taken.
+  /// True if the innermost open value is the root whose members are taken.
   bool isTaken() const { return take && parents.size() == 1; }
 
   template <typename Value>

@@ -196,7 +196,7 @@ struct Parameter {
 
   /// names[alternative] of instance i.
   std::string nameOf(size_t alternative, int64_t i) const;
-  /// Whether the checkpoint has a tensor for each position of the source's
+  /// True if the checkpoint has a tensor for each position of the source's
   /// first dimension: `{e}` in the names stands for it.
   bool isStack() const { return names[0].find("{e}") != std::string::npos; }
   /// The names of these, or nameOf.

@@ -19,7 +19,7 @@ namespace tprt {
 inline QuantizedType parseElement(const Cursor &cursor) {
   return QuantizedType(cursor.word({"i8", "u4", "i4", "e4m3", "e5m2", "e2m1"}));
 }
-/// Those of them that a cache may have.
+/// The types that a cache may have.
 inline QuantizedType parseCacheElement(const Cursor &cursor) {
   constexpr int kI8 = 0, kE4m3 = 3;
   return QuantizedType(cursor.word({"i8", "e4m3"}) == 0 ? kI8 : kE4m3);

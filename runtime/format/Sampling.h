@@ -60,18 +60,18 @@ struct Sampling {
   float topP = 1;   ///< only the fewest that are so probable together
   uint64_t seed = 0;
 
-  /// Whether the values of logits are changed first.
+  /// True if the values of logits are changed first.
   bool isAdjusted() const {
     return repetition != 1 || presence != 0 || frequency != 0 ||
            decayFactor != 1 || !bias.empty() || !sequenceBias.empty();
   }
-  /// Whether tokens may be excluded.
+  /// True if tokens may be excluded.
   bool isRestricted() const {
     return noRepeat > 0 || minLength > 0 || minTokens > 0 || forcedFirst >= 0 ||
            !badWords.empty() || !suppressed.empty() ||
            !suppressedFirst.empty() || !forcedLast.empty();
   }
-  /// Whether a draw is among fewer tokens than there are.
+  /// True if a draw is among fewer tokens than there are.
   bool isCut() const {
     return temperature != 0 && (topK > 0 || minP > 0 || topP < 1);
   }

@@ -17,7 +17,7 @@ static bool contains(std::span<const int32_t> ids, int32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// Whether the first token of the answer is due. transformers counts a forced
+/// True if the first token of the answer is due. transformers counts a forced
 /// first token as part of the prompt.
 static bool isFirst(const Sampling &sampling, const History &history) {
   bool isShifted = sampling.forcedFirst >= 0 && history.prompt <= 1;

@@ -34,7 +34,7 @@ struct History {
   }
 };
 
-/// Whether the last token of `sequence` would complete it.
+/// True if the last token of `sequence` would complete it.
 bool isCompletedNext(const Sampling::Ids &sequence, const History &history);
 
 /// The only tokens that may come; empty: there is no such rule here.
@@ -45,7 +45,7 @@ Sampling::Ids forcedNext(const Sampling &sampling, const History &history);
 void excludeNext(const Sampling &sampling, const History &history,
                  Sampling::Ids &ids);
 
-/// Whether `token`, the best of all, may not be the best of those that may
+/// True if `token`, the best of all, may not be the best of those that may
 /// come: it is excluded, or one of several that are forced, among which logits
 /// do not count. `scratch` is overwritten.
 bool isOverruled(const Sampling &sampling, const History &history,

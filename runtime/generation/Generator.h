@@ -45,7 +45,7 @@ public:
   Expected<std::optional<Event>> next(double seconds);
   /// Refuses requests from now on; those taken go on.
   void drain();
-  /// Whether all events of all requests have been had.
+  /// True if all events of all requests have been had.
   bool isDone() const;
   Statistics statistics() const { return shared.get(); }
 

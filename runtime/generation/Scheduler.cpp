@@ -260,7 +260,7 @@ int64_t Scheduler::endOf(size_t row) const {
   return batch.context[row] + batch.starts[row + 1] - batch.starts[row];
 }
 
-/// Whether the row has the last token of its text, so that the next is chosen.
+/// True if the row has the last token of its text, so that the next is chosen.
 bool Scheduler::isAtEnd(size_t row) const {
   return endOf(row) == int64_t(scheduled[row]->tokens.size());
 }
@@ -363,7 +363,7 @@ std::vector<bool> Scheduler::rowsOfLogits() const {
   return wanted;
 }
 
-/// Whether the row tells the probability of a prompt's token.
+/// True if the row tells the probability of a prompt's token.
 bool Scheduler::isAwaited(size_t row) const {
   const Sequence &sequence = *scheduled[row];
   int64_t end = endOf(row);
@@ -441,7 +441,7 @@ Event Scheduler::sample(Sequence &sequence, size_t row, const float *logits) {
   return event;
 }
 
-/// Whether the row's guess is the token that has come, so that the row is as if
+/// True if the row's guess is the token that has come, so that the row is as if
 /// it had been computed after it.
 bool Scheduler::isGuessRight(size_t row) const {
   const Sequence &sequence = *scheduled[row];

@@ -36,7 +36,7 @@ public:
   void add(uint64_t number, Request request);
   /// Ends a request, if there is one of that number.
   void cancel(uint64_t number, std::vector<Event> &events);
-  /// Whether there is nothing to compute.
+  /// True if there is nothing to compute.
   bool idle() const { return running.empty() && waiting.empty(); }
   int64_t queued() const { return int64_t(waiting.size()); }
   /// Takes one step; adds what came of it. An error is the model's.
@@ -62,7 +62,7 @@ private:
     std::vector<uint32_t> allowed; ///< of the next token, by the mask
     Status maskError;
     bool isComplete = false; ///< as the mask says
-    /// Whether no token is to be chosen any more.
+    /// True if no token is to be chosen any more.
     bool isEnded() const {
       return isComplete || !maskError.ok() || request.maxTokens == 0;
     }
@@ -70,7 +70,7 @@ private:
     int64_t prompt() const { return int64_t(request.prompt.size()); }
     int64_t generated() const { return int64_t(tokens.size()) - prompt(); }
     int64_t left() const { return int64_t(tokens.size()) - computed; }
-    /// Whether log-probabilities of the prompt are still to be told.
+    /// True if log-probabilities of the prompt are still to be told.
     bool wantsPrompt() const {
       return request.promptLogProbabilities >= 0 && told < prompt();
     }

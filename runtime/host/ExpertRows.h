@@ -25,7 +25,7 @@ constexpr int64_t kExpertRowsAtOnce = 1024;
 /// Elements that are worth a thread.
 constexpr int64_t kLeastExpertElements = 4096;
 
-/// That the manifest has this entry, and so many rows in it.
+/// Checks that the manifest has this entry, and so many rows in it.
 Status checkCall(const std::vector<Experts> &list, int64_t id, int64_t rows);
 
 inline int64_t leastRows(int64_t columns) {
@@ -95,7 +95,7 @@ private:
 /// Rows of each expert, in order.
 class ExpertRows {
 public:
-  /// Those with a weight in routing[rows, experts].
+  /// Finds the rows with a weight in routing[rows, experts].
   void find(const Experts &e, int64_t rows, const float *routing);
   /// At most kExpertRowsAtOnce each.
   std::vector<std::span<const int32_t>> blocksOf(int64_t expert) const;

@@ -86,7 +86,7 @@ memory::data_type dnnlType(tprt_type type) {
                            : memory::data_type::f32;
 }
 
-/// Whether the product of integers is taken as one, which is exact: sums of
+/// True if the product of integers is taken as one, which is exact: sums of
 /// products of magnitudes up to 128 and 127 fit in 32 bits.
 bool isOfIntegers(const Call &call) {
   constexpr int64_t kLongest = (int64_t(1) << 31) / (128 * 127) - 1;
@@ -98,7 +98,7 @@ bool isOfIntegers(const Call &call) {
          w->k <= kLongest && call.gemm.xType == TPRT_BF16;
 }
 
-/// Whether oneDNN's sgemm brings operands to panels for a product [m, n]:
+/// True if oneDNN's sgemm brings operands to panels for a product [m, n]:
 /// without AVX-512 it reads them as they lie where that is small, at a third of
 /// its speed. It always does where sums run along rows of both operands.
 bool isLarge(int64_t m, int64_t n) {

@@ -63,7 +63,7 @@ int64_t PagedDecode::biasFloats() const {
   return step.call.bias ? headsPerGroup * step.sharing() * kSplitKeys : 0;
 }
 
-/// Those of keys, or of values.
+/// The scales of keys, or of values.
 int64_t PagedDecode::scaleFloats() const {
   return step.a.element ? headsPerGroup * kSplitKeys : 0;
 }

@@ -135,7 +135,7 @@ private:
   /// Sizes, to two of the widest vectors of any CPU level.
   const int64_t padded = alignUp(step.a.headSize, 32);
   const int64_t paddedValue = alignUp(step.a.valueSize, 32);
-  /// Whether keys and values are read where they lie.
+  /// True if keys and values are read where they lie.
   const bool isDirect =
       padded == step.a.headSize && paddedValue == step.a.valueSize;
   std::vector<Segment> segments;

@@ -35,11 +35,11 @@ struct ProductPath {
 /// these; the last needs none.
 const ProductPath &chooseProductPath(unsigned isas, bool isAmd);
 
-/// Whether bytes are multiplied by bytes faster than as floats, without a sum
+/// True if bytes are multiplied by bytes faster than as floats, without a sum
 /// that saturates, by instruction sets like these.
 bool multipliesBytes(unsigned isas);
 
-/// That of this machine, within the limit that ONEDNN_MAX_CPU_ISA sets.
+/// The path of this machine, within the limit that ONEDNN_MAX_CPU_ISA sets.
 const ProductPath &productPath();
 
 } // namespace tprt

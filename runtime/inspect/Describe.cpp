@@ -221,7 +221,7 @@ void Writer::writeCalls() {
       << join(manifest.kernels, ", ",
               [](const Kernel &kernel) { return kernel.name; })
       << "\n";
-  // Those that there are.
+  // The parts that there are.
   std::string calls;
   for (auto [number, what] :
        {std::pair(manifest.gemms.size(), "GEMM"),

@@ -19,7 +19,7 @@ using namespace tprt;
 using Clock = std::chrono::steady_clock;
 
 static std::atomic<bool> toldToEnd = false, interrupted = false;
-/// Whether a second signal ends this process, and when the first came.
+/// Says if a second signal ends this process, and when the first came.
 static std::atomic<bool> heeds = false, secondEnds = false;
 static std::atomic<int64_t> interruptedAt = 0;
 constexpr auto kLastWords = std::chrono::milliseconds(700);

@@ -45,7 +45,7 @@ struct Options {
 
   bool generates() const { return !generate.prompts.empty(); }
   bool trains() const { return !train.data.empty(); }
-  /// Whether this process is a rank that tp-run launched.
+  /// True if this process is a rank that tp-run launched.
   bool isLaunched() const {
     return session.process && session.process->starter == "tp-run";
   }

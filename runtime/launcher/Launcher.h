@@ -36,7 +36,7 @@ inline constexpr int kEndSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 /// A process group, its launcher and its parent may all pass one signal on:
 /// what comes within this time of the first is the same.
 inline constexpr auto kOneSignal = std::chrono::milliseconds(1000);
-/// Whether a signal that comes now is that of `first`, in milliseconds of
+/// True if a signal that comes now is that of `first`, in milliseconds of
 /// CLOCK_MONOTONIC. May be called by a signal handler.
 bool isSameSignal(int64_t first);
 

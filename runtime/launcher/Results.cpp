@@ -78,7 +78,7 @@ std::string tprt::describeResults(const std::vector<HostTensor> &results) {
   return text;
 }
 
-/// Whether nothing but minus infinity is not finite, which masks that are
+/// True if nothing but minus infinity is not finite, which masks that are
 /// weights of a program give by right.
 static bool isMasked(const HostTensor &tensor) {
   for (int64_t i = 0, count = elementCount(tensor.shape); i < count; ++i)

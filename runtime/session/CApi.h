@@ -37,7 +37,7 @@ int32_t guard(std::string &error, Body body) {
   return keepError(error, caught(body));
 }
 
-/// Whether this process is a forked child of `owner`, which opened something. A
+/// True if this process is a forked child of `owner`, which opened something. A
 /// child has the memory of its parent and none of the threads: whatever waits
 /// for one would wait for ever, and what is given back would be the parent's.
 inline bool isForked(pid_t owner) { return getpid() != owner; }

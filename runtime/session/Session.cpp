@@ -126,7 +126,7 @@ Status Session::read(const std::string &path) {
   return {};
 }
 
-/// Whether the device code that the manifest promises is there, and no other.
+/// True if the device code that the manifest promises is there, and no other.
 Status Session::checkKernels() const {
   bool onDevice = manifest_.device != Device::Cpu;
   std::vector<std::string> wanted;

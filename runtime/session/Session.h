@@ -189,13 +189,13 @@ public:
   /// rank 0 lives.
   Status follow();
 
-  /// Whether this process gets results: all do but ranks that are processes
+  /// True if this process gets results: all do but ranks that are processes
   /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
   /// the same order, and get nothing.
   bool root() const { return options.onlyRank || here[0] == 0; }
   /// The rank that this process is, or 0 where it has all of them.
   int64_t rank() const { return here[0]; }
-  /// Whether Policy::isToldToEnd of some rank has said so. On rank 0.
+  /// True if Policy::isToldToEnd of some rank has said so. On rank 0.
   bool isToldToEnd() const {
     return processes() && backend_->channel()->isToldToEnd();
   }

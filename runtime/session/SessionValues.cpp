@@ -117,7 +117,7 @@ static std::vector<bool> chosenOf(const Entry &entry,
   return chosen;
 }
 
-/// Whether a binding can hold a value of that shape.
+/// True if a binding can hold a value of that shape.
 static Status checkBinding(const char *what, const Value &value,
                            const Shape &shape, const Binding &binding) {
   FileType own = fileTypeOf(value.type);
@@ -315,7 +315,7 @@ Expected<bool> Session::assembleState(int64_t index, const State &part,
   return assembleAll(part, *at, type, to);
 }
 
-/// Whether there are states to be read, or will be none.
+/// True if there are states to be read, or will be none.
 Status Session::expectStates() {
   TPRT_TRY(expectAllRanks());
   if (!loaded)

@@ -20,7 +20,7 @@
 
 namespace tprt {
 
-/// Whether this machine has the feature; empty for a name that
+/// True if this machine has the feature; empty for a name that
 /// tprt/features.def does not list.
 std::optional<bool> cpuFeature(std::string_view name);
 

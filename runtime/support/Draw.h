@@ -39,7 +39,7 @@ static constexpr uint32_t philox(uint64_t key, uint32_t first, uint32_t last) {
   return c0;
 }
 
-/// Whether a token comes before another of logits or scores: the larger value,
+/// True if a token comes before another of logits or scores: the larger value,
 /// of equal ones the lower token.
 static constexpr bool ranksAbove(double value, int64_t token, double otherValue,
                                  int64_t otherToken) {

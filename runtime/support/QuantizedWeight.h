@@ -80,11 +80,11 @@ struct QuantizedWeight {
   /// or two of them faster, and more of them slower.
   bool inFixedPoint = false;
 
-  /// Whether a row has one scale, and one zero point, an integer.
+  /// True if a row has one scale, and one zero point, an integer.
   bool hasRowScales() const {
     return !groupOf && !hasFloatZeros() && columns() == 1;
   }
-  /// Whether zero points are any numbers.
+  /// True if zero points are any numbers.
   bool hasFloatZeros() const;
   /// The row of scales and zeros that row i of the weight belongs to.
   int64_t scaleRow(int64_t i) const;

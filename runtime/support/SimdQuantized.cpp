@@ -132,7 +132,7 @@ void readPacked(const QuantizedWeight &w, int64_t i, float *scales,
   }
 }
 
-/// Those of row i of the weight, columns() of each.
+/// The scales and zero points of row i of the weight, columns() of each.
 void readGroups(const QuantizedWeight &w, int64_t i, float *scales,
                 float *zeros) {
   if (w.packed)
@@ -347,7 +347,7 @@ void withDecoder(const QuantizedWeight &w, Work work) {
 }
 
 #if defined(__AVX2__)
-/// Whether each chunk of integers is of one group.
+/// True if each chunk of integers is of one group.
 inline bool hasLongGroups(const QuantizedWeight &w) {
   return w.columns() == 1 ||
          (w.groupK % kFixedChunk == 0 && w.firstK % kFixedChunk == 0);

@@ -42,7 +42,7 @@ struct QuantizedLoops {
                 void *low, float *scale, float *scratch);
 };
 
-/// Those of the level that simd() is of.
+/// The loops of simd()'s level.
 const QuantizedLoops &quantizedLoops();
 
 } // namespace tprt

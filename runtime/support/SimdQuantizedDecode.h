@@ -147,7 +147,7 @@ private:
 
 #if defined(__AVX512F__)
 
-/// Whether a decoder of 4 bits must know if they, or zero points, are floats.
+/// True if a decoder of 4 bits must know if they, or zero points, are floats.
 constexpr bool kTellsFloats = false;
 
 /// 4-bit values by a table of sixteen.

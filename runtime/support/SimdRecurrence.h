@@ -61,7 +61,7 @@ struct RecurrenceLoops {
   void (*backward)(const DeltaBackwardBlock &block);
 };
 
-/// Those of the level that simd() is of.
+/// The loops of simd()'s level.
 const RecurrenceLoops &recurrenceLoops();
 
 } // namespace tprt

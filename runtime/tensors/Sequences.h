@@ -27,7 +27,7 @@ struct SequenceFit {
   std::vector<int64_t> left; ///< by sequence, those before its first token;
                              ///< empty: none has any
 
-  /// Whether values are taken and given as they are.
+  /// True if values are taken and given as they are.
   bool isPlain(const Entry &entry) const {
     return positions == entry.positions && left.empty();
   }

@@ -211,7 +211,7 @@ void Loader::makeUp(const Index &index, int64_t count, int32_t *numbers,
   }
 }
 
-/// Whether it may lie in memory as what it is.
+/// True if it may lie in memory as what it is.
 static bool fits(int64_t number, const Storage &storage, tprt_type type) {
   if (type == TPRT_I32)
     return storage.end == 0 || (number >= 0 && number < storage.end);

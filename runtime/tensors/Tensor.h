@@ -23,7 +23,7 @@
 
 namespace tprt {
 
-// Those of programs are among them.
+// The types of programs are among them.
 #define TPRT_CHECK(id, name, size)                                             \
   static_assert(kFileTypes[int(FileType::id)].bytes == size);
 TPRT_TYPES(TPRT_CHECK)

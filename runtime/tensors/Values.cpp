@@ -73,7 +73,7 @@ Status checkPadding(const Input &input, const TensorView &mask) {
   return {};
 }
 
-/// Whether that is the input's shape, or with fewer positions.
+/// True if that is the input's shape, or with fewer positions.
 bool isShapeOf(const Input &input, Shape shape) {
   if (input.sequences && shape.size() >= 2 && shape[1] >= 1 &&
       shape[1] < input.shape[1])
@@ -203,7 +203,7 @@ static std::string reduceShards(const Value &value, const Mesh &mesh,
   return complete;
 }
 
-/// Whether the elements are the same, bit by bit. Which NaN one is says
+/// True if the elements are the same, bit by bit. Which NaN one is says
 /// nothing.
 static bool areSame(tprt_type type, const char *a, const char *b,
                     int64_t count) {

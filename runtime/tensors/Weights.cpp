@@ -213,7 +213,7 @@ bool isStoredAs(Shape got, Shape expected, const Storage &storage) {
   return got == expected;
 }
 
-/// Whether it can stand for something of this shape.
+/// True if it can stand for something of this shape.
 Status checkTensor(const Weights::Located &tensor, const Shape &shape,
                    const std::optional<Storage> &storage = {}) {
   const TensorPlace &place = tensor.place;

@@ -25,7 +25,7 @@ struct Case {
   int64_t kvLen, qOffset, extra; ///< extra: elements between rows
 };
 
-/// Whether the query at `position` sees key `j`, but for a mask.
+/// True if the query at `position` sees key `j`, but for a mask.
 bool sees(const Attention &a, int64_t position, int64_t j) {
   if (a.causal)
     return j <= position && (!a.window || j > position - a.window);

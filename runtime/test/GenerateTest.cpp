@@ -255,7 +255,7 @@ TEST(Generate, ManifestsThatContradictThemselves) {
                    "got 126");
 }
 
-/// Whether a process handles a signal.
+/// True if a process handles a signal.
 static bool handles(pid_t process, int signal) {
   std::string status = readFile("/proc/" + std::to_string(process) + "/status");
   size_t at = status.find("SigCgt:");

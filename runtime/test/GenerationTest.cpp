@@ -84,7 +84,7 @@ struct Script {
   std::map<uint64_t, std::vector<int32_t>> tokens;
   std::map<uint64_t, std::vector<Event>> prompts; ///< events of the prompt
   std::map<uint64_t, Finish> ends;
-  std::map<uint64_t, bool> hasLast; ///< Whether the last event has a token.
+  std::map<uint64_t, bool> hasLast; ///< True if the last event has a token.
 
   explicit Script(const Generation &program)
       : model(program), scheduler(program, model, statistics) {

@@ -446,7 +446,7 @@ TEST(Net, StrangersDoNotKeepAJobFromStarting) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   int64_t before = peakOf(ranks.processes[0]);
   ASSERT_GT(before, 0);
-  // Those that stay and say little, until they are cut off.
+  // Peers that stay and say little, until they are cut off.
   std::vector<Connection> callers;
   for (int n = 0; n < 1000; ++n) {
     if (n == 300 || n == 600)

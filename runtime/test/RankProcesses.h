@@ -100,7 +100,7 @@ inline std::string readOfProcess(const std::string &path) {
   return text.str();
 }
 
-/// Whether the process is a rank that runs steps.
+/// True if the process is a rank that runs steps.
 inline bool stepping(pid_t process) {
   bool found = false;
   std::error_code ignored;
@@ -174,7 +174,7 @@ inline void runAll(const std::vector<std::string> &environments,
   }
 }
 
-/// Whether each survivor has said who is lost, in which ledger entry, and where
+/// True if each survivor has said who is lost, in which ledger entry, and where
 /// it was itself.
 inline bool allNamed(const std::string &errors, int64_t ranks, int64_t victim) {
   std::string lost = detail::join("rank ", victim, " is lost: its process ");

@@ -20,7 +20,7 @@ using namespace tprt;
 using namespace tprt::test;
 using namespace tprt::generation;
 
-/// Whether `sequence` is complete once `id` follows the text.
+/// True if `sequence` is complete once `id` follows the text.
 static bool completes(const std::vector<int32_t> &sequence,
                       std::vector<int32_t> text, int32_t id) {
   text.push_back(id);
@@ -28,7 +28,7 @@ static bool completes(const std::vector<int32_t> &sequence,
          std::equal(sequence.rbegin(), sequence.rend(), text.rbegin());
 }
 
-/// Whether the rules of the request leave `id`, which follows the text.
+/// True if the rules of the request leave `id`, which follows the text.
 static bool mayCome(const Sampling &s, const History &h, int32_t id) {
   std::vector<int32_t> text(h.tokens.begin(), h.tokens.end());
   auto has = [&](const auto &ids) {

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a run that was told to end has said so and left all that it did.
+/// True if a run that was told to end has said so and left all that it did.
 void expectSaved(TrainFixture &f, int code, const std::string &err = "err") {
   std::string text = readFile(f.directory / err);
   EXPECT_EQ(code, 0) << text;

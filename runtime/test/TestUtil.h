@@ -40,7 +40,7 @@ constexpr unsigned kSeed = 20261121;
 /// The whole message, so that a test says exactly what a user reads.
 #define EXPECT_MESSAGE(status, text) EXPECT_EQ((status).message(), text)
 
-/// Whether `text` has the pieces one after the other.
+/// True if `text` has the pieces one after the other.
 inline bool inOrder(const std::string &text,
                     std::initializer_list<std::string_view> pieces) {
   size_t at = 0;

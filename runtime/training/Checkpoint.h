@@ -111,7 +111,7 @@ Expected<Progress> readProgress(const std::string &folder);
 /// The same of such a text, which is called `name`.
 Expected<Progress> parseProgress(std::string_view text,
                                  const std::string &name);
-/// Whether a run that goes on has what its optimizer needs in the file of
+/// True if a run that goes on has what its optimizer needs in the file of
 /// states.
 Status checkStates(const Manifest &manifest, const std::string &path);
 /// Puts a file or directory on the disk.

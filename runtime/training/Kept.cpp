@@ -95,7 +95,7 @@ std::vector<Checkpoint::Kept> Checkpoint::allKept() const {
   return found;
 }
 
-/// Whether all files of a checkpoint are there, of their full length.
+/// True if all files of a checkpoint are there, of their full length.
 static Status checkWhole(const fs::path &folder) {
   TPRT_TRY(readProgress(folder.string()).status());
   for (const std::string &path :
@@ -247,7 +247,7 @@ static void makeOldest(const fs::path &folder) {
                       ignored);
 }
 
-/// Whether a file could not be written for want of room.
+/// True if a file could not be written for want of room.
 static bool isFull(const Status &status) {
   return status.code() == Code::User &&
          (status.message().ends_with(std::strerror(ENOSPC)) ||
@@ -263,7 +263,8 @@ Status Checkpoint::writeInTheRoom(Steps &steps, const Progress &progress,
        all.pop_back()) {
     std::error_code ignored;
     fs::remove_all(aside, ignored);
-    // Those of another run, which is to be replaced, and the last one stay.
+    // Checkpoints of another run, which is to be replaced, and the last one
+    // stay.
     if (isOthers)
       break;
     discard(all.back().path);

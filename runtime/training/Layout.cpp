@@ -70,7 +70,7 @@ static Expected<Layout> layoutOf(const Steps &steps, StateOf stateOf) {
   return layout;
 }
 
-/// Whether parts and the tensor have as many elements.
+/// True if parts and the tensor have as many elements.
 static bool isWhole(const Steps &steps, const LaidOut &tensor) {
   int64_t count = 0;
   for (const LaidOut::Part &part : tensor.parts) {

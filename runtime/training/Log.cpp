@@ -21,7 +21,7 @@ using namespace tprt::training;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-/// Whether the line is of a step before the checkpoint that `from` describes.
+/// True if the line is of a step before the checkpoint that `from` describes.
 /// Lines of earlier versions have no position, and none of skipped steps.
 static bool isBefore(const std::string &text, const Progress &from) {
   auto line = parseJson(text, 4);

@@ -31,7 +31,7 @@ public:
 
   static Expected<Steps> make(Session &session);
 
-  /// Whether micro-batches are token ids and the classes at their positions. A
+  /// True if micro-batches are token ids and the classes at their positions. A
   /// program with other inputs is trained by its caller, who runs the entries;
   /// gradient(), evaluate(), batch() and length() are not for it.
   Status expectTokens() const;
@@ -57,7 +57,7 @@ public:
   Expected<HostTensor> state(int64_t index, int64_t first = 0,
                              int64_t rows = -1);
   Expected<int64_t> peakBytes() { return session.peakBytes(); }
-  /// Whether the system told the process of some rank to end.
+  /// True if the system told the process of some rank to end.
   bool isToldToEnd() const { return session.isToldToEnd(); }
   void lead() { session.lead(); }
   Status end() { return session.endLead(); }

@@ -83,7 +83,7 @@ static Expected<TokenFile> openData(const Steps &steps, const Options &options,
   return data;
 }
 
-/// Whether the rows of a run that goes on are as long as the program's.
+/// True if the rows of a run that goes on are as long as the program's.
 static Status checkLength(const Steps &steps, const Options &options,
                           const Progress &before) {
   if (before.length == 0 || before.length == steps.length())
@@ -97,7 +97,7 @@ static Status checkLength(const Steps &steps, const Options &options,
                    options.resume, "'");
 }
 
-/// Whether checkpoints go to where the run goes on from.
+/// True if checkpoints go to where the run goes on from.
 static Expected<bool> savesWhereItResumes(const Options &options,
                                           const Checkpoint &checkpoint) {
   if (options.resume.empty())
@@ -354,7 +354,7 @@ bool Trainer::isEvaluationDue(int64_t before) const {
          (isNext || progress.step == options.steps);
 }
 
-/// Whether the loss of other data has not fallen for so long that the run ends.
+/// True if the loss of other data has not fallen for so long that the run ends.
 bool Trainer::isStale() const {
   return evaluation && options.patience > 0 &&
          countWorse(progress) >= options.patience;

@@ -167,7 +167,7 @@ print("sum", x[0].item())
 
 
 def control(record, environment):
-    """Whether PyTorch's two processes can do it, where tp-run's cannot."""
+    """True if PyTorch's two processes can do it, where tp-run's cannot."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

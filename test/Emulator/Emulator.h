@@ -58,13 +58,13 @@ void tpEmulatorUnregister(void *base);
 /// is at first: never. For kernels that may not end.
 void tpEmulatorSetAccessLimit(uint64_t accesses);
 
-/// Whether a launch ends at its first finding, when the thread at work next
+/// True if a launch ends at its first finding, when the thread at work next
 /// waits or accesses memory, instead of running on to find more; 0, as it is at
 /// first: no.
 void tpEmulatorSetEndsAtFinding(int32_t ends);
 
-/// Which fault of kernels that have some happens (armFaults in EmulateKernels.h
-/// numbers them); 0, as it is at first: none.
+/// Sets which fault of kernels that have some happens (armFaults in
+/// EmulateKernels.h numbers them); 0, as it is at first: none.
 void tpEmulatorSetFault(int32_t fault);
 
 /// Called with the text of each finding (distinct in kind and place), e.g.

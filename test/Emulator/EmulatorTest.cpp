@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What cannot be launched and why, several launches at once, and how memory is
-// registered.
+// Launches that are refused and why, several launches at once, and how memory
+// is registered.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,7 +114,7 @@ TEST_F(EmulatorTest, Tables) {
   EXPECT_EQ(tpEmulatorKernelName(emulator, -1), nullptr);
 }
 
-/// What rewriting and linking a kernel with `body` says.
+/// The error of rewriting and linking a kernel with `body`.
 std::string getProblem(const std::string &body,
                        const char *triple = "nvptx64-nvidia-cuda") {
   llvm::LLVMContext context;

@@ -111,8 +111,8 @@ BodyProgram::Layers BodyProgram::drawLayers(Value value, int64_t depth) {
   return layers;
 }
 
-/// What one layer makes of a tensor that it carries; `read` are values of its
-/// type that it reads, if they are.
+/// Computes in one layer the next value of a tensor that it carries; `read` are
+/// values of its type that it reads, if they are.
 Value BodyProgram::carriedOn(Value inner, ArrayRef<Value> read, int64_t depth) {
   for (Value other : read)
     if (other && inner.getType() == other.getType())
@@ -151,7 +151,7 @@ SmallVector<Type> BodyProgram::fillLayer(RepeatOp draft, const Layers &layers,
       keep(argument);
   Value both = parameterOfBoth(draft, value.getType());
   if (isFloat(value) && !shapeOf(value).empty() && chance(60)) {
-    // Of which parts are read, here or in a loop inside.
+    // The parts of this value are read, here or in a loop inside.
     Shape wide = shapeOf(value);
     wide[below(wide.size())] += 1 + below(8);
     keep(parameter(wide, elementOf(value)));
@@ -383,7 +383,7 @@ OwningOpRef<ModuleOp> BodyProgram::make() {
   makeMesh();
   if (chance(50))
     usualValues = someValues();
-  // Of numbers of one sign, infinite sums stay infinite.
+  // If all numbers have one sign, infinite sums stay infinite.
   hasInfinities = chance(30);
   if (hasInfinities && chance(70))
     usualValues = "positive";

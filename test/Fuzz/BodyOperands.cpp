@@ -407,7 +407,7 @@ Value BodyProgram::constrained(Value value) {
 }
 
 Value BodyProgram::cutAlong(Value value, unsigned dim) {
-  // What comes back from elsewhere is mostly something computed.
+  // A value that comes back from elsewhere is mostly a computed one.
   bool travels = chance(50);
   if (chance(travels ? 85 : 15)) {
     if (isFloat(value) && chance(40)) {

@@ -195,8 +195,8 @@ private:
   llvm::SmallPtrSet<mlir::Value, 4> positive;
   int64_t numParameters = 0, numFunctions = 0, numDropouts = 0;
   int64_t repeatDepth = 0;
-  /// What most of the arguments hold, if they hold special values: two operands
-  /// that both hold zeros show more than one.
+  /// The values of most of the arguments, if they hold special values: two
+  /// operands that both hold zeros show more than one.
   llvm::StringRef usualValues;
   bool hasInfinities = false;
   friend class BodyLoops;

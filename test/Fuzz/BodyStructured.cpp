@@ -212,7 +212,8 @@ Value BodyProgram::extractAlong(Value table, int64_t loop,
   return tensor::ExtractOp::create(builder, loc, table, index);
 }
 
-/// What the body yields for each output; `body` has the inputs already.
+/// The values that the body yields for each output; `body` has the inputs
+/// already.
 SmallVector<Value> BodyProgram::drawTerms(ScalarBody &body,
                                           const BodyLoops &loops,
                                           ValueRange outs) {

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the generators of programs share.
+// The generators of programs share this.
 //
 //===----------------------------------------------------------------------===//
 

@@ -315,7 +315,7 @@ Value ProgramMaker::dropout(Value value) {
       .getResult();
 }
 
-/// With another value of the same type, or with itself.
+/// Combines `value` with another one of the same type, or with itself.
 Value ProgramMaker::binary(Value value) {
   SmallVector<Value> others{value};
   for (Value other : pool)

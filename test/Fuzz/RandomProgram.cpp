@@ -154,7 +154,7 @@ OwningOpRef<ModuleOp> ProgramMaker::make() {
   for (int64_t extra = below(3); extra > 0; --extra)
     results.push_back(pool[below(pool.size())]);
   func::ReturnOp::create(builder, loc, results);
-  // What nothing uses is no part of the program.
+  // An operation that nothing uses is no part of the program.
   function->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op))
       op->erase();

@@ -65,7 +65,7 @@ static bool eraseFunction(ModuleOp module, unsigned index) {
   return true;
 }
 
-/// What an operation computes comes in as an argument instead.
+/// The result of an operation comes in as an argument instead.
 static bool makeArgument(ModuleOp module, unsigned index) {
   for (func::FuncOp function : getFunctions(module)) {
     if (function.isPrivate())
@@ -176,7 +176,7 @@ static void eraseDead(ModuleOp module) {
   });
 }
 
-/// Whether something reads what nobody wrote.
+/// True if something reads what nobody wrote.
 static bool readsUndefined(ModuleOp module) {
   return module
       ->walk([](tensor::EmptyOp op) {

@@ -111,7 +111,7 @@ Value ScalarBody::draw(Type element) {
   return value;
 }
 
-/// What most structured operations compute: every input once.
+/// The body of most structured operations: every input once.
 Value ScalarBody::productOfAll(Type element) {
   Value product;
   for (Value input : inputs) {
@@ -189,7 +189,7 @@ Value ScalarBody::sumOfTerms(Type element) {
   return sum;
 }
 
-/// What a term multiplies: mostly an input itself.
+/// A factor of a term: mostly an input itself.
 Value ScalarBody::factor(Type element) {
   Value value = leaf(element);
   if (frame.chance(25))

@@ -25,7 +25,8 @@ public:
   explicit ScalarBody(Frame &frame,
                       std::optional<llvm::ArrayRef<int64_t>> shape = {});
 
-  /// What terms may read. `positive`: an integer that is never below one.
+  /// Adds a value that terms may read. `positive`: an integer that is never
+  /// below one.
   void addInput(mlir::Value value, bool positive = false);
   /// The body has loops whose index it may read.
   void addLoops(unsigned count) { numLoops = count; }

@@ -75,7 +75,7 @@ std::optional<Trial> Trial::fromJSON(StringRef text) {
   return trial;
 }
 
-/// Whether all functions are what the stage partition makes of them. It is the
+/// True if all functions are what the stage partition makes of them. It is the
 /// last that reads what a program says: whatever is not taken after it was made
 /// by a stage.
 static bool isPerRank(ModuleOp module) {
@@ -106,7 +106,7 @@ static void countRows(ModuleOp module, std::map<std::string, int64_t> &counts) {
   });
 }
 
-/// Whether an error is about what no program is written with: then it is no
+/// True if an error is about what no program is written with: then it is no
 /// refusal, but one of our own verifiers, or the runtime, stops what a stage
 /// made.
 static bool isOwnFault(StringRef error) {
@@ -123,7 +123,7 @@ static bool isOwnFault(StringRef error) {
          });
 }
 
-/// Whether an error is about an operation of the dialect that programs are
+/// True if an error is about an operation of the dialect that programs are
 /// written with: some of what its definition forbids is drawn.
 static bool isRefusedByDefinition(StringRef error) {
   return error.starts_with("'tp.repeat' op") ||

@@ -27,7 +27,7 @@ using namespace tp::fuzz;
 namespace cl = llvm::cl;
 
 namespace {
-/// What a run of the fuzzer found.
+/// The findings of a run of the fuzzer.
 class Summary {
 public:
   void add(const Trial &trial);

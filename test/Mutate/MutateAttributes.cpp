@@ -3,8 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is written on the program beside its operations: the verifiers derive
-// most of it again and take the rest (parameters, arguments) as given.
+// Changes of what is written on the program beside its operations: the
+// verifiers derive most of it again and take the rest (parameters, arguments)
+// as given.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,7 +122,7 @@ SmallVector<Operation *> findOps(ModuleOp module,
   return ops;
 }
 
-/// What is written on the result of an operation that computes.
+/// Changes what is written on the result of an operation that computes.
 std::string changeResult(ModuleOp module, const Mesh &mesh, Chance &chance) {
   SmallVector<Operation *> ops = findOps(module, [](Operation *op) {
     return op->hasAttr(TPDialect::getShardingsAttrName()) &&
@@ -139,7 +140,7 @@ std::string changeResult(ModuleOp module, const Mesh &mesh, Chance &chance) {
   return describe(op);
 }
 
-/// What the loader or the caller cuts by.
+/// Changes the sharding by which the loader or the caller cuts.
 std::string changeSource(ModuleOp module, const Mesh &mesh, Chance &chance) {
   SmallVector<Value> values;
   module->walk([&](Operation *op) {

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is moved or inserted gets the shardings that a mistaken pass would
-// write, so that only the law that is broken can give it away.
+// An operation that is moved or inserted gets the shardings that a mistaken
+// pass would write, so that only the law that is broken can give it away.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a rank computes itself: where its part begins, where padding begins and
-// what is put there, and the operations' own numbers and operands.
+// Changes of what a rank computes itself: where its part begins, where padding
+// begins and what is put there, and the operations' own numbers and operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ SmallVector<Op> find(ModuleOp module, llvm::function_ref<bool(Op)> wanted) {
   return ops;
 }
 
-/// What a constant of the program is for.
+/// The purpose of a constant of the program.
 enum class Purpose { Offset, Bound, PadValue, Other };
 
 Purpose getPurpose(arith::ConstantOp op) {
@@ -187,7 +187,7 @@ std::string dropMask(ModuleOp module, const Mesh &, Chance &chance) {
   return "of " + describe(op.getDpsInputs()[0].getDefiningOp());
 }
 
-/// What an operation scales, rounds or selects by.
+/// Changes an attribute by which an operation scales, rounds or selects.
 std::string changeAttribute(ModuleOp module, const Mesh &, Chance &chance) {
   SmallVector<std::pair<Operation *, NamedAttribute>> numbers;
   module->walk([&](Operation *op) {

@@ -33,7 +33,7 @@ private:
   std::mt19937_64 random;
 };
 
-/// What notices a wrong mutant of some kind.
+/// The check that notices a wrong mutant of some kind.
 enum class Noticed {
   /// MLIR's verifier or tp-verify-partitioned: the program says what was meant.
   ByVerifier,
@@ -51,11 +51,11 @@ struct Mutation {
   Noticed noticed = Noticed::ByVerifier;
 };
 
-/// Of collectives, slices and tp.keep_first (MutateSteps.cpp).
+/// Mutations of collectives, slices and tp.keep_first (MutateSteps.cpp).
 llvm::ArrayRef<Mutation> getStepMutations();
-/// Of shardings, types and rules (MutateAttributes.cpp).
+/// Mutations of shardings, types and rules (MutateAttributes.cpp).
 llvm::ArrayRef<Mutation> getAttributeMutations();
-/// Of offsets, masks, numbers and operands (MutateValues.cpp).
+/// Mutations of offsets, masks, numbers and operands (MutateValues.cpp).
 llvm::ArrayRef<Mutation> getValueMutations();
 
 /// Another sharding: an axis added, dropped, moved to another dimension or

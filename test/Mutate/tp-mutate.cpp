@@ -107,8 +107,8 @@ static std::optional<Base> makeBase(OwningOpRef<ModuleOp> module,
   return base;
 }
 
-/// What tp-verify says on the inputs of one seed; empty if it is satisfied, or
-/// if the one-device program does not run on them.
+/// The finding of tp-verify on the inputs of one seed; empty if it is
+/// satisfied, or if the one-device program does not run on them.
 static std::string compare(ModuleOp perRank, Base &base, unsigned seed) {
   tp::Reference *reference = base.getReference(seed);
   if (!reference)
@@ -214,7 +214,7 @@ public:
 
   /// False if a file cannot be read.
   bool judgeAll(MLIRContext &context);
-  /// Whether all were noticed, and as many as wanted.
+  /// True if all were noticed, and as many as wanted.
   bool print() const;
 
 private:

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the example of docs/Editors.md gives a sharding rule to.
+// An operation to which the example of docs/Editors.md gives a sharding rule.
 //
 //===----------------------------------------------------------------------===//
 

@@ -64,7 +64,7 @@ def _ask(http, url, body):
 
 
 def _is_clear(choice):
-    """Whether no rounding makes another answer."""
+    """True if no rounding makes another answer."""
     for top in choice["logprobs"]["top_logprobs"]:
         first, second = sorted(top.values(), reverse=True)[:2]
         if first - second < MARGIN:

@@ -35,7 +35,7 @@ HERMES = ("{% if tools %}<|system|>{% for tool in tools %}{{ tool | tojson }}{% 
 
 
 def follows(value):
-    """Whether a value is one of SCHEMA's."""
+    """True if a value is one of SCHEMA's."""
     return (list(value) == ["name", "count", "kind", "tags"] and isinstance(value["name"], str)
             and len(value["name"]) <= 12 and type(value["count"]) is int and value["count"] <= 99
             and value["kind"] in ("free", "café") and len(value["tags"]) <= 2

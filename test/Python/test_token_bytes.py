@@ -49,7 +49,7 @@ def joined(tokenizer, ids, begins=True):
 
 
 def is_open(data):
-    """Whether a character lacks bytes at the end."""
+    """True if a character lacks bytes at the end."""
     utf8 = codecs.getincrementaldecoder("utf-8")("replace")
     utf8.decode(data)
     return utf8.getstate()[0] != b""

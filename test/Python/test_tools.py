@@ -100,7 +100,7 @@ def test_what_is_no_call(name, answer):
 
 
 def accepts(grammar, answer):
-    """Whether an answer, as token ids, is one of the grammar's."""
+    """True if an answer, as token ids, is one of the grammar's."""
     mask = GRAMMARS.compile(text.lark_grammar(grammar))()
     ids = TOKENIZER.encode(answer, add_special_tokens=False)
     for count in range(len(ids) + 1):

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the tools do when a pass fails can only be tested with one that does.
+// The tools' behaviour when a pass fails can only be tested with one that does.
 //
 //===----------------------------------------------------------------------===//
 

@@ -46,7 +46,7 @@ bool twice(Operation *op) {
   return true;
 }
 
-/// Of a collective that reduces and cuts, let each rank cut its own addend.
+/// Lets each rank cut its own addend of a collective that reduces and cuts.
 bool alone(Operation *op) {
   if (!isa<tp::ReduceScatterOp>(op))
     return false;

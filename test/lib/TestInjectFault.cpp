@@ -124,7 +124,7 @@ bool dropOffset(ModuleOp module) {
   return done;
 }
 
-/// What counts once counts on every rank.
+/// An operand that counts once counts on every rank.
 bool initialOnAllRanks(ModuleOp module) {
   bool done = false;
   module->walk([&](KeepFirstOp op) {

@@ -20,7 +20,8 @@ void registerFailPass();
 void registerMakeLossPass();
 /// One operation broken, wherever it is.
 void registerInjectAtPass();
-/// What the operations that a library computes say of themselves.
+/// Registers a pass that prints the descriptions of operations that a library
+/// computes.
 void registerLibraryPass();
 /// Sharding rules, padding states and per-rank forms of single operations.
 void registerRulePasses();

@@ -40,7 +40,7 @@ static int complain(const llvm::Twine &message) {
   return commandLineError;
 }
 
-/// Whether a plan is needed: the module says nothing about shardings itself.
+/// True if a plan is needed: the module says nothing about shardings itself.
 static bool isAnnotated(mlir::ModuleOp module) {
   return module
       ->walk([](mlir::Operation *op) {
@@ -242,7 +242,7 @@ verify(const CommandLine &line, mlir::ModuleOp module,
   return std::move(*result);
 }
 
-/// Whether the program computes in floats of 16 bits.
+/// True if the program computes in floats of 16 bits.
 static bool isNarrow(mlir::ModuleOp module) {
   return module
       ->walk([](mlir::Operation *op) {
@@ -257,7 +257,7 @@ static bool isNarrow(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
-/// Advises where 16 bits leave much unjudged; empty elsewhere.
+/// Advises where 16 bits leave much inconclusive; empty elsewhere.
 static std::string advise(const CommandLine &line, mlir::ModuleOp module) {
   if (!isNarrow(module))
     return "";

@@ -26,7 +26,7 @@ struct Program {
   std::unique_ptr<KernelCode> kernels; ///< null if the code has them
 };
 
-/// What translation to LLVM IR needs registered.
+/// Registers the dialects that translation to LLVM IR needs.
 void registerTargetDialects(mlir::DialectRegistry &registry);
 
 /// Compiles `module` (after buildLowerToLLVM) and links it. Emits errors on the

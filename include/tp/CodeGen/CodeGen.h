@@ -23,9 +23,9 @@ namespace tp {
 enum class Passes {
   /// All.
   Default,
-  /// Those that simplify a function. The rest, a seventh of all time to compile
-  /// a model, is for calls between functions, of which the host's code has
-  /// none, and for loops that are not unrolled and vectors already.
+  /// The passes that simplify a function. The rest, a seventh of all time to
+  /// compile a model, is for calls between functions, of which the host's code
+  /// has none, and for loops that are not unrolled and vectors already.
   PerFunction,
 };
 

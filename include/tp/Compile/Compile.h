@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What tp-compile does, as a library: runs the stages one after the other,
-// stops, dumps and explains where asked, and writes the artifact.
+// tp-compile as a library: it runs the stages one after the other, stops, dumps
+// and explains where asked, and writes the artifact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ enum class Explain { No, Table, Json };
 struct CompileOptions {
   /// A checkpoint directory or an .mlir file ("-": standard input).
   std::string input;
-  /// Where the artifact, or the IR of the last stage, goes ("-": standard
-  /// output; empty: no artifact).
+  /// The path to which the artifact, or the IR of the last stage, goes ("-":
+  /// standard output; empty: no artifact).
   std::string output;
   ImportOptions import;
   StageOptions stages;

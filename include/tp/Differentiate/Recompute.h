@@ -14,8 +14,8 @@
 
 namespace tp {
 
-/// What a layer's derivative computes again: nothing, what follows from kept
-/// values without a product or attention, or all but its carried values.
+/// How much a layer's derivative computes again: nothing, what follows from
+/// kept values without a product or attention, or all but its carried values.
 enum class Recompute { None, Selective, Full };
 
 inline auto getRecomputeValues() {

@@ -34,7 +34,7 @@ class TensorComparer {
 public:
   explicit TensorComparer(llvm::StringRef directory) : directory(directory) {}
 
-  /// Whether two boxes of `sizes`, which must lie within their tensors, hold
+  /// True if two boxes of `sizes`, which must lie within their tensors, hold
   /// the same values once they are read as `type`. Other types than f32, bf16
   /// and f16 are equal if their bytes are. Stops at the first difference. Fails
   /// if a file cannot be read.

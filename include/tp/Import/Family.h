@@ -28,7 +28,7 @@ class ObjectReader;
 
 enum class Activation { SiLU, GeluErf, GeluTanh, ReLU, ReLUSquared };
 
-/// What is behind the layers, as the architecture's name says: nothing, the
+/// The head behind the layers, as the architecture's name says: nothing, the
 /// next token's logits, logits of the words that are masked, those of classes
 /// of the whole text, or of each token.
 enum class Head { None, NextToken, MaskedToken, Sequence, Token };
@@ -46,7 +46,7 @@ inline bool hasBias(NormKind kind) {
 /// value.
 enum class Fusion { None, Blocks, Groups };
 
-/// Of how far a key is from the query.
+/// Number of T5's relative-position buckets.
 inline constexpr int64_t numRelativeBuckets = 32;
 
 /// The names of a model's tensors, without `.weight` and `.bias`, and the form
@@ -54,7 +54,8 @@ inline constexpr int64_t numRelativeBuckets = 32;
 struct ModelLayout {
   /// Attention goes both ways.
   bool isEncoder = false;
-  /// What may stand before all names but the head's, in the order tried.
+  /// Prefixes that may stand before all names but the head's, in the order
+  /// tried.
   llvm::SmallVector<llvm::StringRef, 2> prefixes = {"model."};
   llvm::StringRef layer = "layers.{i}";
   llvm::StringRef words = "embed_tokens", tokenTypes, embeddingNorm;
@@ -95,7 +96,7 @@ struct ModelLayout {
   /// head of masked tokens, and a text's may be of the mean of its tokens.
   bool sharesMaskedHead = false, poolsMean = false;
 
-  // Of a layer, behind its path.
+  // Parts of a layer, behind its path.
   llvm::StringRef attention = "self_attn";
   llvm::StringRef query = "self_attn.q_proj", key = "self_attn.k_proj",
                   value = "self_attn.v_proj", output = "self_attn.o_proj";
@@ -191,8 +192,8 @@ struct ModelLayout {
        expertsHaveBias = false;
   /// Stacks may also be [experts, outputs, inputs], as models are loaded.
   bool stacksMayBeSwapped = false;
-  /// What all tokens use beside it, if the config has a width for it, times the
-  /// sigmoid of a gate, if there is one.
+  /// The experts that all tokens use beside it, if the config has a width for
+  /// it, times the sigmoid of a gate, if there is one.
   llvm::StringRef sharedGate, sharedUp, sharedDown, sharedExpertGate;
 
   /// Norms before each part, of what it adds, and of the sum.
@@ -223,7 +224,7 @@ struct Setting {
   T value;
 };
 
-/// Which layers have a window, if there is one. Where it is not all of them,
+/// The layers that have a window, if there is one. Where it is not all of them,
 /// `layer_types` may say otherwise.
 enum class WindowedLayers {
   All,
@@ -233,7 +234,7 @@ enum class WindowedLayers {
   LaterInPeriod, ///< all but the first of each period
 };
 
-/// Where a family's config.json says what.
+/// The keys of a family's config.json.
 struct ConfigKeys {
   llvm::StringRef hiddenSize = "hidden_size";
   /// The value is a multiple of the hidden size; 0: the key is required.
@@ -243,7 +244,7 @@ struct ConfigKeys {
   llvm::StringRef numHeads = "num_attention_heads";
   /// Empty: as many as queries.
   llvm::StringRef numKVHeads = "num_key_value_heads";
-  /// Whether a missing key means as many as queries; else it is an error.
+  /// True if a missing key is an error; else there are as many as queries.
   bool needsKVHeads = true;
   /// Value 0: the hidden size divided by the heads.
   Setting<int64_t> headDim = {"head_dim", 0};
@@ -262,7 +263,7 @@ struct ConfigKeys {
   /// says it.
   Setting<bool> isParallel = {"", false};
 
-  /// Of rotation: whether there is any, its base, the part of a head that is
+  /// The rotation: whether there is any, its base, the part of a head that is
   /// rotated (without a key all of it), and the base in layers with a window,
   /// where that is another one.
   bool isRotary = true;
@@ -301,7 +302,7 @@ struct ConfigKeys {
   /// Other names that files have for that, and for attention.
   llvm::StringRef otherConvKind, otherFullKind;
 
-  /// What `layer_types` calls attention that is plain attention up to some
+  /// The name in `layer_types` of attention that is plain attention up to some
   /// length, such as that of a chunk; no program is longer then.
   llvm::StringRef boundedKind;
 
@@ -315,7 +316,7 @@ struct ConfigKeys {
 
   Setting<double> embeddingDropout = {"", 0}, residualDropout = {"", 0};
   Setting<double> attentionDropout = {"attention_dropout", 0};
-  /// Of another part of a layer: no training with it.
+  /// Dropout of another part of a layer: no training with it.
   Setting<double> otherDropout = {"", 0};
 
   llvm::StringRef initializerRange = "initializer_range";
@@ -362,8 +363,8 @@ struct Composite {
                                                     "model.language_model."};
   llvm::SmallVector<llvm::StringRef, 2> heads = {"lm_head",
                                                  "language_model.lm_head"};
-  /// What is not of the text: keys, and patterns of tensors, by the first
-  /// prefix and by the second.
+  /// The parts that are not of the text: keys, and patterns of tensors, by the
+  /// first prefix and by the second.
   llvm::SmallVector<llvm::StringLiteral, 5> keys;
   llvm::SmallVector<llvm::StringRef, 4> ignored = {
       "vision_tower.*", "multi_modal_projector.*", "model.vision_tower.*",

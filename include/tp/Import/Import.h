@@ -28,7 +28,8 @@
 
 namespace tp {
 
-/// What the program is compiled for. Absent options have the model's values.
+/// The sizes and types that the program is compiled for. Absent options have
+/// the model's values.
 struct ImportOptions {
   int64_t batch = 1;
   /// Positions per sequence, ascending: one function for each, @main if there

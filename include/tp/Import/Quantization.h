@@ -3,9 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What `quantization_config` of config.json says: which linear layers are
-// quantised, and how their tensors lie in the files. docs/Import.md has the
-// formats.
+// The `quantization_config` of config.json: which linear layers are quantised,
+// and how their tensors lie in the files. docs/Import.md has the formats.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,12 +66,12 @@ struct QuantizedScheme {
   int64_t rows = 1, columns = 0;
   bool isSymmetric = true;  ///< There are no zero points.
   bool isOrdered = false;   ///< A tensor says the group of each input.
-  int64_t zeroStep = 0;     ///< What is missing from a stored zero point.
+  int64_t zeroStep = 0;     ///< The number to add to a stored zero point.
   int64_t packedGroups = 0; ///< Groups that the files have in one block.
   std::optional<ActivationScheme> activations;
 };
 
-/// Which names of modules a list has.
+/// The names of modules that a list has.
 class ModuleNames {
 public:
   /// How entries are understood: as compressed-tensors does (a name, a class,
@@ -80,9 +79,9 @@ public:
   /// `transformers` does (any part of the path, `*` standing for anything).
   enum class Style { CompressedTensors, Transformers };
 
-  /// What is wrong with the entry, or an empty string.
+  /// Returns an error for the entry, or an empty string.
   std::string add(llvm::StringRef entry, Style style);
-  /// Whether `name`, a linear layer, is in the list.
+  /// True if `name`, a linear layer, is in the list.
   bool contains(llvm::StringRef name) const;
   /// The same, by its name and not its class.
   bool lists(llvm::StringRef name) const;

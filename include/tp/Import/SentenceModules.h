@@ -20,8 +20,8 @@
 
 namespace tp {
 
-/// Which of a text's hidden states becomes its vector: the mean of those that
-/// the mask keeps, the first, or the last that it keeps.
+/// How a text's hidden states become its vector: the mean of those that the
+/// mask keeps, the first, or the last that it keeps.
 enum class Pooling { None, Mean, First, Last };
 
 struct SentenceModules {

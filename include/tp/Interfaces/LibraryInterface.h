@@ -21,8 +21,8 @@
 
 namespace tp {
 
-/// What a library does to the result of an operation, in this order, before it
-/// rounds it to the result's type.
+/// The operations that a library applies to the result of an operation, in this
+/// order, before it rounds it to the result's type.
 struct Epilogue {
   float scale = 1;
   /// As the manifest names it: none, relu, silu, gelu_erf, gelu_tanh.
@@ -30,7 +30,7 @@ struct Epilogue {
   mlir::Value residual; ///< added; null if none
 };
 
-/// What schedule may make part of an operation.
+/// The operations that schedule may make part of another one.
 struct EpilogueSet {
   bool scale = false, residual = false;
   llvm::SmallVector<llvm::StringRef> activations;

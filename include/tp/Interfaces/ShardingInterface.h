@@ -20,7 +20,7 @@
 
 namespace tp {
 
-/// What an operation may ask when it builds its per-rank form.
+/// Answers an operation's questions while it builds its per-rank form.
 class LocalContext {
 public:
   LocalContext(const Mesh &mesh, mlir::FlatSymbolRefAttr meshSymbol,

@@ -16,7 +16,7 @@
 
 namespace tp::interp {
 
-/// What lies past the end of a part that is padded: zeros, as in inputs, or
+/// The elements past the end of a part that is padded: zeros, as in inputs, or
 /// what no program may count on (NaN, -1).
 enum class PaddingFill { Zeros, Poison };
 

@@ -22,7 +22,7 @@ namespace tp::interp {
 struct Disturbance {
   enum Direction : uint8_t {
     None,
-    /// Of random sign, and the same with all signs turned.
+    /// A random sign, and the same with all signs turned.
     Random,
     Opposite,
     /// Towards +infinity, -infinity, away from zero and towards it.

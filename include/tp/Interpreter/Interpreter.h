@@ -29,7 +29,7 @@ class ParameterProvider;
 /// the memory.
 using RankTensors = llvm::SmallVector<Tensor, 1>;
 
-/// What a run has met so far.
+/// The counts of a run so far.
 struct InterpreterStatistics {
   /// Elements summed (or maximised) into one, and the coarsest rounding.
   int64_t longestReduction = 1;
@@ -41,7 +41,8 @@ struct InterpreterStatistics {
 struct InterpreterOptions {
   /// Ranks of the program: 1 for a program before partition.
   int64_t numRanks = 1;
-  /// Where tp.parameter gets its values; without one the operation is an error.
+  /// The source of tp.parameter's values; without one the operation is an
+  /// error.
   ParameterProvider *parameters = nullptr;
   /// How to round otherwise than the definition does. What that does to a
   /// result is the noise that any two correct programs may differ by.

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the interpreter finds the tensors of a checkpoint: in safetensors
+// The interpreter reads the tensors of a checkpoint from here: in safetensors
 // files, or made up from (seed, name, element), so that every rank and every
 // stage sees the same numbers without a file.
 //
@@ -19,7 +19,7 @@
 
 namespace tp::interp {
 
-/// What one tp.parameter asks for; its names have no placeholder any more.
+/// The request of one tp.parameter; its names have no placeholder any more.
 struct ParameterRequest {
   std::string name;
   llvm::SmallVector<std::string> alternatives;
@@ -30,10 +30,11 @@ struct ParameterRequest {
   /// Global, logical.
   llvm::SmallVector<int64_t> shape;
   ElementType type;
-  /// Of integers that are numbers of something: they are less. 0: any.
+  /// The bound of integers that are numbers of something: they are less. 0:
+  /// any.
   int64_t end = 0;
 
-  /// Of the checkpoint's tensor, unpacked.
+  /// The shape of the checkpoint's tensor, unpacked.
   llvm::ArrayRef<int64_t> getCheckpointShape() const {
     return source ? source.getShape() : llvm::ArrayRef<int64_t>(shape);
   }

@@ -68,7 +68,7 @@ struct LedgerLine {
   /// The full logical tensors of one call, and what one rank sends for them in
   /// a ring.
   int64_t bytes = 0, traffic = 0;
-  /// That a rank sends one after the other in one call.
+  /// Messages that a rank sends one after the other in one call.
   int64_t messages = 0;
   std::string cause, annotation, location, pass;
   /// The function, and the repeated layer in it (empty outside of layers).
@@ -80,19 +80,19 @@ struct LedgerLine {
   std::optional<CallSeconds> seconds;
 };
 
-/// Of all collectives of one kind, over all calls.
+/// The total of all collectives of one kind, over all calls.
 struct KindTotal {
   int64_t count = 0, bytes = 0, traffic = 0;
   /// The least traffic of this kind.
   int64_t bound = 0;
 };
 
-/// What one rank holds or does, beside the model and its ideal share.
+/// The memory or work of one rank, beside the model and its ideal share.
 struct RankShare {
   int64_t perRank = 0, model = 0;
   /// model / ranks.
   double ideal = 0;
-  /// Where the rest comes from: tensors that every rank has, tensors that some
+  /// The sources of the rest: tensors that every rank has, tensors that some
   /// ranks share (KV copies), and padding.
   double replicated = 0, copies = 0, padding = 0;
 
@@ -110,7 +110,7 @@ struct MemoryPlan {
   /// Intermediate results: those that layers keep for their derivatives, and
   /// the others.
   int64_t kept = 0, activations = 0;
-  /// What collectives read and write.
+  /// The bytes that collectives read and write.
   int64_t communication = 0;
 
   int64_t getPeak() const {
@@ -138,7 +138,7 @@ struct RunSeconds {
   double total = 0;
 };
 
-/// What one rank does in calls of one kernel, or in several that do as much.
+/// The work of one rank in calls of one kernel, or in several that do as much.
 struct KernelWork {
   /// "gemm", "rows", or the operation that a library computes.
   std::string kernel;
@@ -146,7 +146,8 @@ struct KernelWork {
   std::string type;
   /// Calls in one run of the function.
   int64_t count = 0;
-  /// Of one call: floating point operations, and bytes read and written.
+  /// The work of one call: floating point operations, and bytes read and
+  /// written.
   double flops = 0;
   int64_t bytes = 0;
   /// The kernel multiplies matrices, and its result has so many rows.
@@ -159,7 +160,7 @@ struct KernelWork {
 /// One run of a function.
 struct FunctionTotals {
   std::string name;
-  /// Of a training step, how often it runs: "micro-batch" or "step".
+  /// How often it runs in a training step: "micro-batch" or "step".
   std::string runsPer;
   std::map<std::string, KindTotal> kinds;
   /// Floating point operations of contractions.
@@ -224,7 +225,7 @@ mlir::RankedTensorType getLogicalType(CollectiveOpInterface op);
 int64_t getCallBytes(CollectiveOpInterface op);
 /// Ranks in one group.
 int64_t getGroupSize(CollectiveOpInterface op, const Mesh &mesh);
-/// What one rank sends in a ring for one call.
+/// The bytes that one rank sends in a ring for one call.
 int64_t getTraffic(CollectiveOpInterface op, const Mesh &mesh);
 /// "tp", "tp:(1)8", "dp,tp".
 std::string getAxisText(llvm::ArrayRef<AxisRef> axes, const Mesh &mesh);

@@ -27,7 +27,7 @@ namespace tp {
 
 /// A value of the per-rank program as a part of a global one.
 struct LocalState {
-  /// Of the global value (without padding).
+  /// The shape of the global value (without padding).
   llvm::SmallVector<int64_t> shape;
   TensorSharding sharding;
 };

@@ -26,10 +26,10 @@ mlir::Value buildStep(mlir::OpBuilder &builder, mlir::Location loc,
                       const Mesh &mesh, mlir::FlatSymbolRefAttr meshSymbol,
                       LedgerAttr entry);
 
-/// What each of `targets` is made from, another target or (none) the value
-/// itself, so that the fewest elements are received in all, then with the
-/// fewest calls: over all orders in which they can be served (all are tried for
-/// up to five targets).
+/// The source of each of `targets`: another target or (none) the value itself,
+/// so that the fewest elements are received in all, then with the fewest calls:
+/// over all orders in which they can be served (all are tried for up to five
+/// targets).
 llvm::SmallVector<std::optional<unsigned>>
 planReshardTree(llvm::ArrayRef<int64_t> shape, const TensorSharding &have,
                 llvm::ArrayRef<TensorSharding> targets, const Mesh &mesh);

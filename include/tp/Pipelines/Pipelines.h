@@ -53,13 +53,14 @@ struct StageOptions {
   std::optional<GenerateRequest> generate;
   /// Import adds a loss to @main and asks for a training step, likewise.
   std::optional<TrainOptions> train;
-  /// Of annotate: axes and sizes, `dp=2,tp=4` (the module's mesh if empty).
+  /// The mesh for annotate: axes and sizes, `dp=2,tp=4` (the module's mesh if
+  /// empty).
   std::string mesh;
-  /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.
+  /// The plan for annotate: megatron, megatron-sp, replicated, or a JSON file.
   std::string plan = "megatron";
   /// Annotate cuts heads even if more than half of them would be padding.
   bool allowPadding = false;
-  /// Of differentiate.
+  /// The policy of differentiate.
   Recompute recompute = Recompute::Selective;
   /// Tells the schedule stage what may run beside collectives.
   Overlap overlap;
@@ -70,7 +71,7 @@ struct StageOptions {
   ProfileHandle link;
   /// Schedule computes all rows in one part: for comparison with what it saves.
   bool keepsRowsWhole = false;
-  /// Of schedule and lower: what runs the program.
+  /// The target of schedule and lower.
   TargetHandle target;
 
   /// The profile that times are computed from, if there is any.

@@ -45,9 +45,9 @@ struct Because {
 /// The name of the discardable attribute.
 inline constexpr llvm::StringLiteral becauseAttrName = "tp.because";
 
-/// What is recorded for a value: on the operation that defines it or the
-/// function argument; block arguments of tp.repeat have that of the carried
-/// result or of the stacked operand.
+/// The record of a value: on the operation that defines it or the function
+/// argument; block arguments of tp.repeat have that of the carried result or of
+/// the stacked operand.
 llvm::SmallVector<Because> getBecause(mlir::Value value);
 /// Record it there where getBecause reads it (not for stacked slices).
 void setBecause(mlir::Value value, llvm::ArrayRef<Because> entries);

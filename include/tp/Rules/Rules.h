@@ -30,7 +30,7 @@ namespace tp {
 /// are the business of the passes, which know regions and calls.
 mlir::FailureOr<ShardingRule> getShardingRule(mlir::Operation *op);
 
-/// Whether what `result` holds may follow from operand `operand` of its
+/// True if what `result` holds may follow from operand `operand` of its
 /// operation. A structured operation may make one result of its operands and
 /// another of none: the zero that an update leaves of what it read.
 bool dependsOn(mlir::OpResult result, unsigned operand);
@@ -42,16 +42,17 @@ buildLocal(mlir::Operation *op, mlir::OpBuilder &builder,
            mlir::ValueRange operands, mlir::TypeRange resultTypes,
            const LocalContext &context);
 
-/// What the padding of `factor` holds in each result, given what it holds
-/// in each operand (PadState::None where an operand does not carry the factor:
-/// it holds logical values, of which nothing is assumed). For a reduction
-/// factor: what the terms of each result's reduction hold there;
-/// isHarmless(state, reduction) says whether they count.
+/// The state of the padding of `factor` in each result, given what it holds in
+/// each operand (PadState::None where an operand does not carry the factor: it
+/// holds logical values, of which nothing is assumed). For a reduction factor:
+/// what the terms of each result's reduction hold there; isHarmless(state,
+/// reduction) says whether they count.
 llvm::SmallVector<PadState> getPaddingStates(mlir::Operation *op,
                                              unsigned factor,
                                              llvm::ArrayRef<PadState> operands);
 
-/// What makes the padding of one factor harmless to an operation.
+/// A change of an operation that makes the padding of one factor harmless to
+/// it.
 struct PaddingGuard {
   /// One per operand: the number that its padding must be overwritten with.
   llvm::SmallVector<std::optional<int64_t>> masks;
@@ -59,11 +60,12 @@ struct PaddingGuard {
   bool inBody = false;
 };
 
-/// What is due before the padding of `factor`, which holds `operands`, neither
-/// count in a reduction nor are divided by, converted or looked up. Harmless is
-/// a property of all of a term: operands are masked, as few as possible, only
-/// where that makes every term exactly zero; else the body leaves them
-/// out. Empty if `op` has no body of its own and no masks help.
+/// The change that is due before the padding of `factor`, which holds
+/// `operands`, neither count in a reduction nor are divided by, converted or
+/// looked up. Harmless is a property of all of a term: operands are masked, as
+/// few as possible, only where that makes every term exactly zero; else the
+/// body leaves them out. Empty if `op` has no body of its own and no masks
+/// help.
 std::optional<PaddingGuard> getPaddingGuard(mlir::Operation *op,
                                             const ShardingRule &rule,
                                             unsigned factor,

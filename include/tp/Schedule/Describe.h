@@ -27,7 +27,7 @@ int64_t getStateBytes(mlir::ModuleOp module);
 /// Bytes of a function's arguments and results that are no states.
 int64_t getValueBytes(mlir::FunctionOpInterface function);
 
-/// Whether `function` has a body, and all that it takes and gives has a size in
+/// True if `function` has a body, and all that it takes and gives has a size in
 /// bytes; lower refuses what has none.
 bool hasSizes(mlir::FunctionOpInterface function);
 

@@ -19,7 +19,7 @@ namespace tp {
 /// states that are joined, memory that begins there.
 bool isView(mlir::Operation *op);
 
-/// Where a tensor's memory is that of another tensor.
+/// A tensor whose memory is that of another tensor.
 struct ViewedTensor {
   mlir::Value root;       ///< not made by a view
   int64_t byteOffset = 0; ///< into the root
@@ -30,11 +30,11 @@ ViewedTensor getViewedTensor(mlir::Value value);
 struct Bytes {
   int64_t begin, end;
 };
-/// Where `bytes` of the operand `use` of a view are in its result; nothing if
-/// that views none of them.
+/// The place that `bytes` of the operand `use` of a view have in its result;
+/// nothing if that views none of them.
 std::optional<Bytes> getViewedBytes(mlir::OpOperand &use, Bytes bytes);
 
-/// Whether `state` is declared, and so lies in memory, right behind `before`.
+/// True if `state` is declared, and so lies in memory, right behind `before`.
 bool liesBehind(StateOp state, StateOp before);
 
 } // namespace tp

@@ -49,7 +49,7 @@ struct Factor {
   /// The operation reads its position along the factor (an iota, a causal mask,
   /// a table look-up): the local operation needs the shard's offset.
   bool readsIndex = false;
-  /// Of the minor factor of a product (s l) with blocks of l positions: the
+  /// For the minor factor of a product (s l) with blocks of l positions: the
   /// size of the dimension, where the last blocks are short of it or empty (131
   /// of 3 * 44); 0 where the product is the dimension.
   int64_t total = 0;
@@ -57,7 +57,7 @@ struct Factor {
   std::string name;
 };
 
-/// What an operation does with a partial operand.
+/// How an operation treats a partial operand.
 enum class Linearity {
   /// Not linear: the operand must be complete.
   None,
@@ -125,7 +125,7 @@ struct CutForm {
   bool operator==(const CutForm &other) const = default;
 };
 
-/// Which axes cut each factor of a rule, major first, and where.
+/// The axes that cut each factor of a rule, major first, and where.
 struct FactorShardings {
   llvm::SmallVector<AxisList, 4> axes;
   llvm::SmallVector<CutForm, 4> forms;
@@ -181,16 +181,16 @@ std::optional<TensorSharding> projectToTensor(const ShardingRule &rule,
 AxisList getPartialAxes(const ShardingRule &rule,
                         const FactorShardings &factors);
 
-/// Whether `factor` is parallel in another result and summed away in this one.
+/// True if `factor` is parallel in another result and summed away in this one.
 bool isSummedIn(const ShardingRule &rule, unsigned factor, unsigned result);
-/// Whether some result does not have `factor` because it is reduced. An operand
+/// True if some result does not have `factor` because it is reduced. An operand
 /// that counts once and lacks it too is added to those results.
 bool isReduced(const ShardingRule &rule, unsigned factor);
 /// Axes on factors summed in `result`: those over which this result alone is a
 /// partial sum.
 AxisList getOwnPartialAxes(const ShardingRule &rule,
                            const FactorShardings &factors, unsigned result);
-/// Of any result.
+/// The axes over which any result is partial by the operation itself.
 AxisList getOwnPartialAxes(const ShardingRule &rule,
                            const FactorShardings &factors);
 

@@ -108,7 +108,7 @@ llvm::SmallVector<ShardRange, 1> getShardRanges(int64_t size,
 /// padding.
 std::optional<int64_t> getLogicalPosition(int64_t size, const DimSharding &dim,
                                           int64_t index, int64_t local);
-/// Whether both put the same elements at the same places of the same ranks:
+/// True if both put the same elements at the same places of the same ranks:
 /// canonical axes and local sizes agree, however the grain is written.
 bool sameLayout(llvm::ArrayRef<int64_t> shape, const TensorSharding &a,
                 const TensorSharding &b);

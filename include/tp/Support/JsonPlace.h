@@ -21,9 +21,9 @@ struct TextPlace {
 };
 TextPlace getTextPlace(llvm::StringRef text, size_t offset);
 
-/// Where the value at `path` stands in `text`, which is valid JSON: keys with
-/// dots between them and [indices]. Of a path that leads nowhere, where its
-/// last part that is there stands.
+/// Returns where the value at `path` stands in `text`, which is valid JSON:
+/// keys with dots between them and [indices]. For a path that leads nowhere it
+/// is the place of its last part that is there.
 TextPlace findJsonPlace(llvm::StringRef text, llvm::StringRef path);
 
 /// The place in an error of llvm::json::parse, `[line:column, byte=offset]:

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whatever ends a tool, an error, a full disk or a signal, what it was writing
-// is not left half-written, and what stood there before is not lost.
+// An error, a full disk or a signal leaves no half-written file behind and
+// loses no file that stood there before.
 //
 //===----------------------------------------------------------------------===//
 

@@ -22,9 +22,9 @@ namespace tp {
 /// Brackets of any kind that may be open at one place of a text.
 inline constexpr int maxNesting = 256;
 
-/// Where textual IR is nested more deeply than maxNesting: line and column,
-/// counted from 1. Strings and comments do not count; bytecode is never too
-/// deep.
+/// The place where textual IR is nested more deeply than maxNesting: line and
+/// column, counted from 1. Strings and comments do not count; bytecode is never
+/// too deep.
 struct NestingProblem {
   int line;
   int column;

@@ -94,7 +94,7 @@ public:
   /// if the target says nothing of the device.
   virtual llvm::StringRef getProfileName() const { return ""; }
 
-  /// What its GEMM does on the way out.
+  /// The epilogues of its GEMM.
   virtual EpilogueSet getEpilogues() const = 0;
   /// False if it lacks this function of tprt/abi.h, which operations with a
   /// library form call.
@@ -173,7 +173,7 @@ mlir::FailureOr<TargetHandle> parseTarget(llvm::StringRef text,
 #define TP_TARGET(name) void register##name##Target();
 #include "tp/Target/Targets.def"
 
-/// What all rows take, for the usage of an option.
+/// The texts that all rows take, for the usage of an option.
 std::string getTargetSyntax();
 
 } // namespace tp

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What each value of a program is on one device, and how far from it any
-// correct program may be, element by element.
+// Each value of a program on one device, and how far from it any correct
+// program may be, element by element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 namespace tp {
 
 struct VerifyOptions {
-  /// Of inputs and random parameters.
+  /// The seed of inputs and random parameters.
   uint64_t seed = 1;
   /// Null: random parameters.
   interp::ParameterProvider *parameters = nullptr;
@@ -32,7 +32,7 @@ struct VerifyOptions {
   /// How often the entries run in turn, each with the states that the one
   /// before left; 0: twice if the program has states, else once.
   int64_t steps = 0;
-  /// Those entries; none: all public functions in their order.
+  /// The entries to run; none: all public functions in their order.
   std::vector<std::string> entries;
   /// The steps are those of generation, a script drawn from this seed, and
   /// there are 16 of them unless `steps` says otherwise.
@@ -112,7 +112,7 @@ public:
   /// Let a value differ by so much more, element by element. By an infinity:
   /// of a finite number nothing can be said.
   void allow(const ValueKey &key, llvm::ArrayRef<double> slack);
-  /// Whether a disturbed run stops; makes more of them to find out.
+  /// True if a disturbed run stops; more of them are made to find out.
   bool mayStop();
   /// The error of a disturbed run that stopped; empty if all came to the end.
   llvm::StringRef getStop() const { return stop; }
@@ -123,7 +123,7 @@ public:
     ++numOverflows;
     overflowed.insert(&value);
   }
-  /// Whether a NaN in `value` may come of such addends: of any before it, or,
+  /// True if a NaN in `value` may come of such addends: of any before it, or,
   /// where the program goes on with what the ranks had, of the value's own that
   /// a collective adds up.
   bool mayFollowOverflow(const Value &value, bool isOriginal) const {
@@ -157,7 +157,7 @@ private:
   llvm::SmallVector<interp::Tensor> inputs;
   llvm::SmallVector<Value> results;
   std::map<ValueKey, Value> values;
-  /// What the program goes on with instead, whatever it computed.
+  /// The value that the program goes on with instead, whatever it computed.
   std::map<ValueKey, interp::Tensor> forced;
   int64_t keptBytes = 0, numDropped = 0;
   std::string stop;

@@ -31,9 +31,9 @@ struct Divergence {
   /// "nn.linear", "result 'logits' of @main".
   std::string what;
   std::string location;
-  /// Of the tp.repeat iterations around it.
+  /// The numbers of the tp.repeat iterations around it.
   llvm::SmallVector<int64_t> iterations;
-  /// What is wrong, the numbers included.
+  /// The problem, the numbers included.
   std::string problem;
 
   void print(llvm::raw_ostream &os) const;
@@ -79,7 +79,7 @@ Comparison compareWithReference(mlir::func::FuncOp function, const Mesh &mesh,
 
 using NamedTensors = std::map<std::string, interp::Tensor>;
 
-/// What the ranks have of each state, by its name.
+/// The ranks' part of each state, by its name.
 using RankStates = std::map<std::string, interp::RankTensors>;
 
 /// The same, where each state is what the ranks have of it; their successors

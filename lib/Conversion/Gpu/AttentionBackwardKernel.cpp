@@ -50,7 +50,8 @@ struct Arguments {
 #undef MEMBER
 };
 
-/// Of a block for rows of one query head, which walks over the columns.
+/// The order of a block for rows of one query head, which walks over the
+/// columns.
 AttentionOrder getOrder(const AttentionShape &shape,
                         const AttentionTiles &tiles, bool byKeys) {
   int64_t rows = byKeys ? shape.keyCapacity : shape.queryLength;
@@ -82,7 +83,7 @@ private:
   const AttentionShape &shape;
   const AttentionTiles &tiles;
   bool byKeys; ///< rows are keys
-  /// Of one query head, with no mask of padding if that hides rows.
+  /// The shape of one query head, with no mask of padding if that hides rows.
   AttentionShape headShape;
   Value shared;
   Arguments call;
@@ -97,7 +98,7 @@ private:
   std::array<std::unique_ptr<AttentionProducts>, 2> products;
   /// By queries: of the lane's rows g and g + 8.
   SmallVector<Value> rowShifts, rowDeltas;
-  /// Of the tile's capped scores by those before.
+  /// The derivatives of the tile's capped scores by those before.
   Fragments slopes;
 
   using Outputs = SmallVector<Fragments>;
@@ -126,7 +127,7 @@ private:
   void writeQueries(const Fragment &output);
   void writeKeys(const Fragment &output, Value base, int64_t size,
                  AttentionProducts &products);
-  /// Of the first (queries and keys) or second of rows and columns.
+  /// The copies of the first (queries and keys) or second of rows and columns.
   AttentionCopies &getCopies(size_t number) {
     return number == 0 ? copies->ofHead() : copies->ofValue();
   }
@@ -135,7 +136,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// What the block has
+// The block's state
 //===----------------------------------------------------------------------===//
 
 static int64_t getMaskBytes(const AttentionShape &shape) {
@@ -260,7 +261,7 @@ void BackwardKernel::loadRows() {
   }
 }
 
-/// What is added to offsets in shared memory for the tile's stage.
+/// The value that is added to offsets in shared memory for the tile's stage.
 Value BackwardKernel::getStage(Value tile) {
   return e.rem(e.sub(tile, masks->firstTile), 2);
 }
@@ -300,7 +301,8 @@ void BackwardKernel::loadStatistics(Value stage, Value start) {
       });
 }
 
-/// Of the lane's two columns of `tile`: number 0 is the log-sum-exp, 1 delta.
+/// Reads a number of the lane's two columns of `tile`: 0 is the log-sum-exp, 1
+/// delta.
 std::pair<Value, Value>
 BackwardKernel::readStatistics(Value stage, int64_t tile, int64_t number) {
   Value place = e.offset(
@@ -492,7 +494,7 @@ void BackwardKernel::writeQueries(const Fragment &output) {
   });
 }
 
-/// Whether the mask of padding shows a key (i32) that there is.
+/// True if the mask of padding shows a key (i32) that there is.
 Value BackwardKernel::isVisibleKey(Value key) {
   int64_t bytes = getMaskBytes(shape);
   Value index =

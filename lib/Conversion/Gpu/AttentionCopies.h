@@ -18,7 +18,7 @@
 
 namespace tp {
 
-/// Where one row of a tile lies in global memory, and whether it exists.
+/// The place of one row of a tile in global memory, and whether it exists.
 struct GlobalRow {
   mlir::Value pointer, inBounds;
 };
@@ -28,7 +28,7 @@ struct GlobalRows {
   mlir::Value pointer, pitch, count;
 };
 
-/// Where one row lies in each of several tensors (i64, bytes).
+/// The place of one row in each of several tensors (i64, bytes).
 struct FoundRow {
   mlir::Value offset, inBounds;
 };
@@ -43,8 +43,9 @@ public:
   using Value = mlir::Value;
   using RowOf = llvm::function_ref<GlobalRow(Value row)>;
 
-  /// Of tensors whose rows lie in shared memory as `layout` says; `addresses`
-  /// are all addresses and strides in bytes (i64) of them in the call.
+  /// Copies tensors whose rows lie in shared memory as `layout` says;
+  /// `addresses` are all addresses and strides in bytes (i64) of them in the
+  /// call.
   AttentionCopies(KernelEmitter &emitter, const AttentionShape &shape,
                   const AttentionTiles &tiles, const RowLayout &layout,
                   mlir::ValueRange addresses);
@@ -73,11 +74,11 @@ private:
   int64_t chunkElements; ///< of a row, copied at once
   Value isAligned;       ///< may copy by chunks; null: a chunk is an element
 
-  /// Where column unit `unit` of a row is, in shared memory and in a tensor of
-  /// `type` (i64).
+  /// The place of column unit `unit` of a row, in shared memory and in a tensor
+  /// of `type` (i64).
   std::pair<Value, Value> getSkips(Value unit, int64_t elements,
                                    mlir::Type type);
-  /// Whether a tile is few enough chunks to be copied without a loop.
+  /// True if a tile is few enough chunks to be copied without a loop.
   bool isShort(int64_t rows, int64_t elements) const;
   /// Unit `index` of the tile is column `index % units` of row `index / units`.
   void loadUnits(Value to, int64_t rows, Value thread, int64_t elements,
@@ -109,7 +110,7 @@ public:
 
   AttentionCopies &ofHead() { return *head; }
   AttentionCopies &ofValue() { return areOne() ? *head : *value; }
-  /// Whether one look-up of a row serves keys and values.
+  /// True if one look-up of a row serves keys and values.
   bool areOne() const { return tiles.head == tiles.value; }
   /// Clears the padding of all that AttentionTiles has in shared memory.
   void clearPadding(Value shared, Value thread);

@@ -107,7 +107,7 @@ void AttentionKernel::prepareCopies() {
     for (auto [pointer, stride] : tensors)
       addresses.push_back(
           LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, pointer));
-    // Those over pages are whole rows, which chunks divide.
+    // Copies over pages are whole rows, which chunks divide.
     if (!shape.pages)
       for (auto [pointer, stride] : tensors)
         addresses.push_back(e.mul(stride, shape.getElementBytes()));
@@ -120,7 +120,7 @@ void AttentionKernel::prepareCopies() {
                                {call.output, call.outputStride}}));
 }
 
-/// Which queries and rows the block has, and where they stand.
+/// Finds the block's queries and rows, and where they stand.
 void AttentionKernel::findQueries() {
   queries = e.int32(shape.queryLength);
   if (!shape.findsTokens()) {
@@ -142,7 +142,7 @@ Value AttentionKernel::getRow(Value base, Value position, Value stride,
   return e.offset(base, e.mul(elements, shape.getBytes(type)));
 }
 
-/// Whether the KV head has row `row`.
+/// True if the KV head has row `row`.
 Value AttentionKernel::isInHead(Value row) {
   return e.compare(arith::CmpIPredicate::slt, row,
                    e.mul(queries, shape.getSharing()));
@@ -163,7 +163,7 @@ FoundRow AttentionKernel::findKey(Value key, int64_t size) {
   return pages->find(key, firstKey, e.toInt32(call.keyLength), size);
 }
 
-/// Those that begin at key `start`, to a stage.
+/// Loads the pages that begin at key `start` to a stage.
 void AttentionKernel::loadPages(Value stage, Value start) {
   Value none = e.int64(0);
   auto getTile = [&](Value base, int64_t place, int64_t size) {
@@ -204,7 +204,7 @@ void AttentionKernel::loadTile(Value tile, Value firstTile) {
        tiles.getValuesOffset());
 }
 
-/// Where shared memory begins, moved so that the offsets of the tiles give
+/// The begin of shared memory, moved so that the offsets of the tiles give
 /// those of this tile's stage.
 Value AttentionKernel::getStage(Value tile, Value firstTile) {
   Value stage = e.rem(e.sub(tile, firstTile), 2);
@@ -223,7 +223,7 @@ void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey,
     Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)), first);
     Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
     Value query = e.toInt64(e.min(e.div(row, sharing), shape.queryLength - 1));
-    // That of pages is of positions, whatever the query.
+    // The bias of pages is of positions, whatever the query.
     Value line = pages ? e.toInt64(head) : query;
     if (!pages && shape.biasHeads > 1)
       line = e.add(e.mul(e.toInt64(head), shape.queryLength), query);
@@ -235,7 +235,7 @@ void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey,
   });
 }
 
-/// Of the lane's rows.
+/// Reads the sinks of the lane's rows.
 SmallVector<Value> AttentionKernel::readSinks(AttentionSoftmax &softmax) {
   SmallVector<Value> sinks;
   for (int64_t i = 0; i < 2 * tiles.fragments; ++i) {
@@ -336,8 +336,8 @@ Value AttentionKernel::getMaskRow() {
                   e.mul(e.toInt64(batch), shape.keyCapacity * bytes));
 }
 
-/// What the block has of its rows: the results, or a part of their sums for the
-/// kernel that puts the splits together.
+/// Writes the block's part of its rows: the results, or a part of their sums
+/// for the kernel that puts the splits together.
 void AttentionKernel::finish(SoftmaxState &state, AttentionSoftmax &softmax,
                              AttentionSplits &splits,
                              AttentionProducts &products) {

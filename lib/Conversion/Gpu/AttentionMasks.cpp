@@ -39,7 +39,7 @@ AttentionMasks::AttentionMasks(KernelEmitter &emitter,
   wholeTo = e.toInt32(getHighest(first));
 }
 
-/// Of row g + 8 * half: the first key it sees, and how many from there on.
+/// For row g + 8 * half: the first key it sees, and how many from there on.
 std::pair<Value, Value> AttentionMasks::getVisible(int64_t half) {
   Value query = e.div(e.add(firstRow, 8 * half), shape.getSharing());
   Value position = e.add(queryOffset, e.toInt64(query));

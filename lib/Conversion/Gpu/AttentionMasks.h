@@ -27,8 +27,8 @@
 
 namespace tp {
 
-/// What a row at position p sees: [p + from, p + to), as far as there is any;
-/// an end without a number is not bounded by p.
+/// The keys that a row at position p sees: [p + from, p + to), as far as there
+/// is any; an end without a number is not bounded by p.
 struct Sight {
   std::optional<int64_t> from, to;
 
@@ -59,10 +59,10 @@ class AttentionMasks {
 public:
   using Value = mlir::Value;
 
-  /// Of the call: kv_len, q_offset, how many queries (i32) there are, and the
-  /// mask's row of this batch entry (or null); of the block: its first row; of
-  /// the warp: its first row and key, counted from the block's row and from the
-  /// tile.
+  /// The arguments are, of the call: kv_len, q_offset, how many queries (i32)
+  /// there are, and the mask's row of this batch entry (or null); of the block:
+  /// its first row; of the warp: its first row and key, counted from the
+  /// block's row and from the tile.
   AttentionMasks(KernelEmitter &emitter, const AttentionShape &shape,
                  const AttentionTiles &tiles, Sight sight, Value keyLength,
                  Value queryOffset, Value queries, Value mask, Value blockRow,

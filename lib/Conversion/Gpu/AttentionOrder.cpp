@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace tp;
 
-/// Of the second-level cache (40 MiB and more from sm_80 on), for keys and
-/// values; rows and results pass through it too.
+/// The part of the second-level cache (40 MiB and more from sm_80 on) for keys
+/// and values; rows and results pass through it too.
 static constexpr int64_t cacheBytes = 16 << 20;
 
 AttentionOrder::AttentionOrder(int64_t splits, int64_t blocks, int64_t heads,

@@ -34,7 +34,7 @@ namespace tp {
 class AttentionOrder {
 public:
   using Value = mlir::Value;
-  /// Of this block, all i32.
+  /// This block's coordinates, all i32.
   struct Place {
     Value split, block, head, batch;
   };
@@ -46,7 +46,7 @@ public:
 
   /// The extent of the grid, which has one dimension.
   int64_t getBlocks() const { return splits * blocks * heads * batch; }
-  /// Of block `number` of the grid.
+  /// The place of block `number` of the grid.
   Place locate(KernelEmitter &e, Value number) const;
 
 private:

@@ -3,11 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What nn.paged_attention adds to attention: which tokens a block has, where
+// nn.paged_attention adds this to attention: which tokens a block has, where
 // they stand, and in which cell a key lies. All of it is read when the kernel
 // runs, so that one recorded launch is right for any lengths.
 //
-// Where each batch entry is a token (AttentionShape) there is nothing to find.
+// If each batch entry is a token (AttentionShape) there is nothing to find.
 // Otherwise every token has a block, and those of tokens that begin a *run*
 // work: tokens that follow each other in one row, and none of which but the
 // first has a number that `most`, what a block has room for, divides. Tokens
@@ -41,7 +41,7 @@ public:
         most(tiles.getRows() / shape.getSharing()), rows(rows),
         positions(positions), table(table) {}
 
-  /// Whether `token` (i32) begins a run, where that has to be found.
+  /// True if `token` (i32) begins a run, where that has to be found.
   Value beginsRun(Value token);
   /// The tokens of the run that begins at `token`, on every lane of a warp.
   Value countTokens(Value token, Value lane);
@@ -62,7 +62,7 @@ private:
 
   Value loadNumber(Value base, Value index);
   Value isRow(Value row);
-  /// Whether `token`, not the first, goes on where the one before it is.
+  /// True if `token`, not the first, goes on where the one before it is.
   Value goesOn(Value token);
 };
 

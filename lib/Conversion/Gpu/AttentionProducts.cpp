@@ -40,7 +40,7 @@ private:
 
   TensorCores cores;
   int64_t steps; ///< of 16 columns of the head
-  /// What this lane adds to a matrix's first element to find its row: of a
+  /// This lane's addition to a matrix's first element to find its row: of a
   /// 16x16 block by rows then columns, and of one by columns then rows; of
   /// values by rows.
   Value byRows, byColumns, ofValues;

@@ -58,8 +58,8 @@ public:
         lane(lane) {}
   virtual ~AttentionProducts() = default;
 
-  /// Where the warp's first query row lies in shared memory. Queries that are
-  /// kept in registers are read here.
+  /// Sets where the warp's first query row lies in shared memory. Queries that
+  /// are kept in registers are read here.
   virtual void setQueries(Value queries) = 0;
   /// The scores of the warp's rows and of its keys, which begin at `keys`.
   virtual Fragments multiplyKeys(Value keys) = 0;

@@ -28,7 +28,7 @@
 
 namespace tp {
 
-/// What a lane keeps of its rows: two of each fragment, rows g and g + 8.
+/// A lane's state of its rows: two of each fragment, rows g and g + 8.
 /// `greatest` is what the powers are of: a row's greatest score, or one that
 /// later scores are not far above. The sum is of the lane's own keys until
 /// finish().
@@ -50,8 +50,8 @@ public:
 
   /// The state before any key.
   SoftmaxState getInitial();
-  /// What the masks and update() take: the scores times c if the scale
-  /// is not positive (then the greatest score is not that of the greatest
+  /// Scales the scores for the masks and update(): the scores times c if the
+  /// scale is not positive (then the greatest score is not that of the greatest
   /// product) or something is added to them, or capped and times log2(e); else
   /// unchanged.
   void scale(Fragments &scores);

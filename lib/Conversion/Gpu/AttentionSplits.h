@@ -44,8 +44,8 @@ public:
 
   /// Narrows the tiles [first, end) to those of `split`.
   void narrow(Value &first, Value &end, Value split);
-  /// Where row `row` (of KV head `line` = batch entry * KV heads + head) has
-  /// its first split's outputs and pair.
+  /// The address at which row `row` (of KV head `line` = batch entry * KV heads
+  /// + head) has its first split's outputs and pair.
   Value getSums(Value scratch, Value line, Value row);
   Value getPairs(Value scratch, Value line, Value row);
   /// Writes what a warp has of the row of its first lane and of those below, if

@@ -34,7 +34,7 @@ static constexpr int64_t gridLimit = 65535;
 static constexpr int64_t largestHead = 256;
 /// Registers of a thread, of 255, that may hold outputs, scores and queries.
 static constexpr int64_t accumulators = 144;
-/// What a thread needs beside them, generously.
+/// The registers that a thread needs beside them, generously.
 static int64_t getOtherRegisters(bool isWide) { return isWide ? 112 : 72; }
 /// Registers, and bytes of shared memory, of a multiprocessor (the least of
 /// sm_80, sm_90, sm_100); a block takes 1 KiB more than it asks for.
@@ -305,7 +305,7 @@ AttentionTiles AttentionTiles::chooseBackward(const AttentionShape &shape,
   int64_t most = isWide ? accumulators : accumulators + 24;
   int64_t leastKeys = isWide ? 8 : 16;
   int64_t ofHead = tiles.head.padded / 2, ofValue = tiles.value.padded / 2;
-  // Of f32 the two products one after the other would spill, whatever the
+  // In f32 the two products one after the other would spill, whatever the
   // sizes.
   tiles.splits =
       byKeys && (isWide || ofHead + ofValue + 2 * leastKeys > most) ? 2 : 1;

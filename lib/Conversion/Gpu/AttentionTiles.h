@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an attention kernel is generated for, and how its work is cut: into
+// The attention that a kernel is generated for, and how its work is cut: into
 // blocks of query rows, tiles of keys, and the warps that share them. Chosen
 // from the sizes alone, so that equal attentions get the same kernel.
 //
@@ -20,14 +20,15 @@
 
 namespace tp {
 
-/// Where the keys of nn.paged_attention lie: in cells of pages, which a table
-/// of `slots` pages for each of `rows` rows names.
+/// The keys of nn.paged_attention lie in cells of pages, which a table of
+/// `slots` pages for each of `rows` rows names.
 struct PagesShape {
   int64_t page, cells, rows, slots;
   bool operator==(const PagesShape &other) const = default;
 };
 
-/// What nn.attention or nn.paged_attention is, but for what its kernel is told.
+/// The shape of nn.attention or nn.paged_attention, without what its kernel is
+/// told.
 ///
 /// Tokens over pages are one batch entry each if there are no more of them than
 /// rows, for then each may have a row of its own. More are one batch entry, of
@@ -35,7 +36,7 @@ struct PagesShape {
 struct AttentionShape {
   int64_t batch, queryLength, keyCapacity, queryHeads, keyHeads;
   int64_t headSize, valueSize; ///< of queries and keys, of values and results
-  /// Of the products: f32 unless queries and keys have one type.
+  /// The type of the products: f32 unless queries and keys have one type.
   mlir::Type type;
   mlir::Type queryType, keyType; ///< in memory
   mlir::Type maskType;           ///< null without a mask
@@ -49,14 +50,14 @@ struct AttentionShape {
 
   /// Emits an error for what no kernel is generated for.
   static mlir::FailureOr<AttentionShape> get(mlir::Operation *op);
-  /// Of what an nn.attention_backward is the derivative of.
+  /// The shape of the attention whose derivative an nn.attention_backward is.
   static mlir::FailureOr<AttentionShape> get(nn::AttentionBackwardOp op);
   bool operator==(const AttentionShape &other) const = default;
 
   static int64_t getBytes(mlir::Type type) { return tp::getElementBytes(type); }
-  /// Of an element in shared memory.
+  /// Bytes of an element in shared memory.
   int64_t getElementBytes() const { return getBytes(type); }
-  /// Whether a block finds out which tokens it has.
+  /// True if a block finds out which tokens it has.
   bool findsTokens() const { return pages && queryLength > 1; }
   /// Query heads that share a KV head.
   int64_t getSharing() const { return queryHeads / keyHeads; }
@@ -85,7 +86,7 @@ struct RowLayout {
 struct AttentionTiles {
   int64_t rowWarps, keyWarps, fragments, keys;
   int64_t splits;
-  /// Whether the kernels have a pointer to scratch: for what splits make, or
+  /// True if the kernels have a pointer to scratch: for what splits make, or
   /// for a kernel of another architecture.
   bool hasScratch = false;
   RowLayout head;   ///< of queries and keys
@@ -97,9 +98,10 @@ struct AttentionTiles {
   int64_t residentBlocks;
 
   static AttentionTiles choose(const AttentionShape &shape);
-  /// Of the derivative, whose rows are keys, or queries of one head, and which
-  /// walks over tiles of the others. `splits` blocks have the same rows, and a
-  /// result each, where one has no room for the sums of both.
+  /// Chooses the tiles of the derivative, whose rows are keys, or queries of
+  /// one head, and which walks over tiles of the others. `splits` blocks have
+  /// the same rows, and a result each, where one has no room for the sums of
+  /// both.
   static AttentionTiles chooseBackward(const AttentionShape &shape,
                                        bool byKeys);
 

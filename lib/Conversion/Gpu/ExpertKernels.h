@@ -43,7 +43,7 @@ struct ExpertArguments {
   mlir::Value gateScales, gateZeros, upScales, upZeros, downScales, downZeros;
   mlir::Value gateBias, upBias;
   mlir::Value inside;
-  /// What the rows' sums become: the result, or the derivative by the input.
+  /// The rows' sums: the result, or the derivative by the input.
   mlir::Value result;
   mlir::Value byRouting, byGate, byUp, byDown;
   mlir::Value byGateBias, byUpBias; ///< null

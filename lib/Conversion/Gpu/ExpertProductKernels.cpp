@@ -60,7 +60,7 @@ private:
   Value getLine(Value base, Value index, int64_t pitch) {
     return e.offset(base, e.mul(e.toInt64(index), pitch));
   }
-  /// Whether the position `side` behind this one of the width takes part; null
+  /// True if the position `side` behind this one of the width takes part; null
   /// if all do.
   Value isInside(Value position, int64_t side);
   Value orZero(Value inBounds, Value value) {
@@ -318,8 +318,8 @@ void ExpertProducts::inner() {
   });
 }
 
-/// With g = gate x, u = up x, weight w and the derivative d by inner: w d u
-/// a'(g) and w d a(g), and d times inner, added up over the width.
+/// The sides, for g = gate x, u = up x, weight w and the derivative d by inner,
+/// are w d u a'(g) and w d a(g), and d times inner, added up over the width.
 void ExpertProducts::sides() {
   onTile(tiles.getColumns() / 2, [&] {
     TileProduct product(e, shape.type, tiles, shared,
@@ -351,7 +351,7 @@ void ExpertProducts::sides() {
             Value up = sums[fragment][tile + 1][2 * half + side];
             Value by = LLVM::ExtractElementOp::create(e.builder, e.loc, pair,
                                                       e.int32(side));
-            // Where the row has no second column there is nothing in memory.
+            // A row without a second column has nothing in memory there.
             by = e.select(isLess(e.add(position, side), shape.f), by,
                           e.float32(0));
             Value inBounds = isInside(position, side);

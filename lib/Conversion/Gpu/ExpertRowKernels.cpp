@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where each row's slots are, and what becomes of the row from them; see
+// These kernels find each row's slots and compute the row from them; see
 // ExpertKernels.h. Slots are found without a search: those of expert e begin
 // behind as many as all rows have for experts below e. With R slots to a tile,
 // the tiles of the expert that begins at slot s are those from s / R + e on,
@@ -105,7 +105,7 @@ private:
     return e.compare(arith::CmpIPredicate::slt, a, b);
   }
   Value isZero(Value a) { return e.compare(arith::CmpIPredicate::eq, a, 0); }
-  /// What is known of a row and the word of an expert.
+  /// The mark of a row and the word of an expert.
   struct Mark {
     Value bits, before;
   };

@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the kernels of nn.experts and nn.experts_backward are generated for, how
-// their work is cut, and what they hand to each other in scratch. A row that
-// has a weight for an expert is a *slot*; slots are numbered by expert, then by
-// row:
+// The shape that kernels of nn.experts and nn.experts_backward are generated
+// for, how their work is cut, and what they hand to each other in scratch. A
+// row that has a weight for an expert is a *slot*; slots are numbered by
+// expert, then by row:
 //
 //        rows' experts      0: 1, 3    1: 0, 3    2: 3
 //        slots              0: row 1 of expert 0    1: row 0 of expert 1
@@ -30,9 +30,9 @@
 
 namespace tp {
 
-/// Of nn.experts or its derivative: `rows` of `k` elements, of which each goes
-/// through `chosen` of the experts at most, of width `f`, to results of `n`
-/// elements.
+/// The sizes of nn.experts or its derivative: `rows` of `k` elements, of which
+/// each goes through `chosen` of the experts at most, of width `f`, to results
+/// of `n` elements.
 struct ExpertShape {
   int64_t rows, experts, chosen, k, f, n;
   mlir::Type type;
@@ -57,13 +57,14 @@ struct ExpertShape {
   nn::Gating getGating() const { return {activation, alpha, limit, upOffset}; }
   int64_t getBytes() const { return getElementBytes(type); }
   int64_t getSlots() const { return rows * chosen; }
-  /// Of 32 experts each.
+  /// The words of 32 experts each.
   int64_t getWords() const { return llvm::divideCeil(experts, 32); }
-  /// Whether a row may use more experts than it is promised to.
+  /// True if a row may use more experts than it is promised to.
   bool mayBreakPromise() const { return chosen < experts; }
-  /// Whether some experts must be without a row.
+  /// True if some experts must be without a row.
   bool isSparse() const { return getSlots() < experts; }
-  /// Of what the last kernel adds up: results, or derivatives by the input.
+  /// The width of what the last kernel adds up: results, or derivatives by the
+  /// input.
   int64_t getSummed() const { return isBackward ? k : n; }
 
   /// How products with slots for rows are cut, and those that add up slots.
@@ -80,7 +81,7 @@ struct ExpertShape {
   }
 };
 
-/// Where in scratch lies, in bytes:
+/// Offsets in scratch, in bytes:
 struct ExpertScratch {
   /// [rows, words] pairs of i32: a bit for each expert of the word that the row
   /// uses, and how many it uses before.
@@ -99,7 +100,7 @@ struct ExpertScratch {
   int64_t inner, gate, up, widthPitch;
   /// [slots, getSummed()] f32, likewise.
   int64_t outer, outerPitch;
-  /// Of the derivative: by inner, [slots, f] f32, likewise; and [slots,
+  /// The derivative has by inner, [slots, f] f32, likewise; and [slots,
   /// countParts()] f32, the parts of that by the weight.
   int64_t byInner, byInnerPitch, parts;
   int64_t bytes = 0;

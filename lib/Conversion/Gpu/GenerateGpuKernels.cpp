@@ -44,7 +44,8 @@ static int64_t getBufferAlignment(BufferAttr buffer) {
   return bufferAlignment;
 }
 
-/// Of all places of the results of `op`, and of the values that it carries.
+/// The alignment of all places of the results of `op`, and of the values that
+/// it carries.
 static int64_t getPlacesAlignment(Operation *op) {
   int64_t alignment = bufferAlignment;
   if (auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName))

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which attentions have a kernel of their own on sm_90, and how it is launched
-// (kernels/device/attention_sm90.cu).
+// The attentions that have a kernel of their own on sm_90, and how it is
+// launched (kernels/device/attention_sm90.cu).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace tp {
 /// Three tensor maps of each block of the largest grid.
 inline constexpr int64_t hopperAttentionScratchBytes = 132 * 3 * 128;
 
-/// Whether the kernel takes the attention: 16-bit heads of at most 128 elements
+/// True if the kernel takes the attention: 16-bit heads of at most 128 elements
 /// and no bias, enough rows for its tiles.
 bool hasHopperAttention(const AttentionShape &shape,
                         const AttentionTiles &tiles);

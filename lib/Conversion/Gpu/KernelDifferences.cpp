@@ -69,7 +69,7 @@ bool tp::isUnused(arith::ConstantOp constant) {
   });
 }
 
-/// Whether what `value` is used for costs the same when it is known only as the
+/// True if what `value` is used for costs the same when it is known only as the
 /// kernel runs. `known` are the values that are constants now and would depend
 /// on it.
 static bool costsTheSame(Value value) {

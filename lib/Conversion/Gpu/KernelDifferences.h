@@ -28,10 +28,10 @@ llvm::SmallVector<mlir::arith::ConstantOp>
 getIntegers(mlir::gpu::GPUFuncOp kernel);
 int64_t getInteger(mlir::arith::ConstantOp constant);
 
-/// Whether nothing depends on a constant: it is only multiplied by zero.
+/// True if nothing depends on `constant`: it is only multiplied by zero.
 bool isUnused(mlir::arith::ConstantOp constant);
 
-/// Whether a kernel computes as fast with a parameter in the place of a
+/// True if a kernel computes as fast with a parameter in the place of a
 /// constant: it is compared with, added to or multiplied by what is known only
 /// when the kernel runs. The bound of a loop is unrolled by, a divisor becomes
 /// shifts; these stay constants.

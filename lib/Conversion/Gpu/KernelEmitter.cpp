@@ -206,8 +206,8 @@ Value KernelEmitter::maxOfWarp(Value value) {
 // Control
 //===----------------------------------------------------------------------===//
 
-/// What the LLVM optimiser leaves alone in a loop; conversions hand attributes
-/// of its dialect on.
+/// Marks what the LLVM optimiser leaves alone in a loop; conversions hand
+/// attributes of its dialect on.
 static void annotate(scf::ForOp loop, bool keepsInvariants, bool isUnrolled) {
   MLIRContext *context = loop.getContext();
   auto isDisabled = BoolAttr::get(context, true);

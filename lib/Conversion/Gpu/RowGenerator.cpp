@@ -173,7 +173,7 @@ LogicalResult RowWriter::emitAt(const KernelLoop &loop,
                                 ArrayRef<Value> position, int64_t width,
                                 MutableArrayRef<Accumulator> accumulators) {
   DenseMap<Value, LaneValue> tensors;
-  // Of a vector's accumulators the first are vectors.
+  // The first accumulators of a vector are vectors.
   unsigned index = width == shape->width ? 0 : 1;
   if (failed(emitStep(loop, position, width, shape->getLaneDim(), index,
                       accumulators, tensors)))
@@ -314,7 +314,7 @@ SmallVector<RowWriter::Slot> &RowWriter::getKept() {
   return kept.back().second;
 }
 
-/// Whether the thread has a vector in slot `i`; null: it has.
+/// True if the thread has a vector in slot `i`; null: it has.
 Value RowWriter::emitHasVector(int64_t i, Value vector) {
   if ((i + 1) * schedule.threadsPerRow <= shape->leastVectors)
     return hasRow;

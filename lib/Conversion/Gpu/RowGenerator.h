@@ -16,7 +16,7 @@
 
 namespace tp {
 
-/// What is known of the addresses that a kernel is called with: a power of two
+/// The alignment of the addresses that a kernel is called with: a power of two
 /// that each tensor's address is a multiple of.
 struct KernelAlignment {
   llvm::SmallVector<int64_t> arguments, results;

@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What lanes, threads and warps of a row have is put together: by combining
+// The values of a row's lanes, threads and warps are put together: by combining
 // operations, or by selecting the element with the best key. Selections carry
-// along where their element stood, so that of equal keys the one is kept that
-// a loop in order would keep.
+// along where their element stood, so that of equal keys the one is kept that a
+// loop in order would keep.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace tp;
 
-/// Whether an element with `key` takes the place of one with the key `than`.
+/// True if an element with `key` takes the place of one with the key `than`.
 Value RowWriter::emitCondition(const Selection &selection, KernelOp &op,
                                Value key, Value than) {
   Value accumulator =
@@ -167,7 +167,7 @@ void RowWriter::reduceThreads(MutableArrayRef<Accumulator> accumulators) {
     accumulator.values.back() = value;
 }
 
-/// What selections start with stays if no element takes its place.
+/// A selection's initial element stays if no element takes its place.
 void RowWriter::finishSelections(MutableArrayRef<Accumulator> accumulators) {
   for (size_t i = 0; i < accumulators.size(); ++i) {
     const Selection *selection = accumulators[i].selection;

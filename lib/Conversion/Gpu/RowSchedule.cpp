@@ -204,9 +204,9 @@ struct Scheduler {
     shape.leastVectors = shape.vectors;
   }
 
-  /// What most tensors that are walked through along dimension `laneDim` have
-  /// before a row; null if there is none. Those that differ from row to row
-  /// count before what all rows share.
+  /// The phase that most tensors that are walked through along dimension
+  /// `laneDim` have before a row; null if there is none. Those that differ from
+  /// row to row count before what all rows share.
   AffineExpr findPhase(ArrayRef<KernelOp *> ops, unsigned laneDim,
                        int64_t width) {
     MLIRContext *context = ops.front()->op.getContext();
@@ -455,8 +455,8 @@ struct Scheduler {
     return registers;
   }
 
-  /// What may stay in registers from the loop `first` on: what it makes, or
-  /// what `reader` reads there.
+  /// A value that may stay in registers from the loop `first` on: one that it
+  /// makes, or one that `reader` reads there.
   struct Candidate {
     TensorAccess access;
     unsigned first;
@@ -528,11 +528,12 @@ struct Scheduler {
   void chooseKept() {
     SmallVector<std::pair<bool, unsigned>> order;
     SmallVector<Candidate> candidates = collectCandidates(order);
-    // What would have to be written and read comes before what is only read.
+    // Tensors that would have to be written and read come before those that are
+    // only read.
     llvm::sort(order);
     for (auto [late, index] : order)
       keep(candidates[index], candidates[index].first);
-    // What is read behind a reduction alone, such as weights.
+    // Tensors that are read behind a reduction alone, such as weights.
     for (const Candidate &candidate : candidates) {
       if (candidate.isMade || schedule.kept.contains(candidate.access))
         continue;
@@ -541,7 +542,7 @@ struct Scheduler {
         if (!shape.unrolled || !hasReduction(plan.loops[first]) ||
             !shape.sharesLike(schedule.loops[candidate.first]))
           continue;
-        // Of several weights the first ones, where lanes need registers.
+        // If lanes need registers, only the first of several weights are kept.
         if (shape.width > 4 && keptRegisters > 0 &&
             keptRegisters + getRegisters(shape, candidate.access.first) >
                 maxPreloadedRegistersWide)

@@ -69,7 +69,7 @@ struct LoopShape {
   }
 };
 
-/// Of a flat kernel with a phase: lines of `width` elements that a row touches
+/// In a flat kernel with a phase: lines of `width` elements that a row touches
 /// at most.
 int64_t getLines(const LoopShape &shape);
 
@@ -105,7 +105,7 @@ struct RowSchedule {
 void forEachRead(const KernelPlan &plan, KernelOp &op,
                  llvm::function_ref<void(mlir::OpOperand &, TensorAccess)>);
 
-/// Where `op` writes its result `index`.
+/// The access by which `op` writes its result `index`.
 TensorAccess getWrite(KernelOp &op, unsigned index);
 
 } // namespace tp

@@ -62,7 +62,7 @@ private:
   llvm::SmallPtrSet<void *, 8> visible;
   unsigned numPartials = 0;
   llvm::SmallVector<std::unique_ptr<Selection>> selections;
-  /// Where a row lies to the lines of memory (LoopShape::phase), by shape: its
+  /// A row's offset from the lines of memory (LoopShape::phase), by shape: its
   /// elements before the first whole vector, and the number of these. i32.
   struct Phase {
     const LoopShape *shape;
@@ -101,7 +101,7 @@ private:
                              llvm::ArrayRef<mlir::Value> position,
                              int64_t width,
                              llvm::MutableArrayRef<Accumulator> accumulators);
-  /// Of the present shape; it has one.
+  /// The phase of the present shape, which has one.
   const Phase &getPhase();
   mlir::Value getRest(mlir::AffineExpr expr,
                       llvm::ArrayRef<mlir::Value> position, int64_t width);

@@ -38,7 +38,7 @@ public:
   TensorCores(KernelEmitter &emitter, mlir::Type type)
       : e(emitter), type(type) {}
 
-  /// What a lane adds to the address of a block of 16 rows and 16 columns to
+  /// A lane's addition to the address of a block of 16 rows and 16 columns to
   /// find its row: of a left operand, or of right operands that are read
   /// transposed; and of right operands whose columns are rows in memory.
   Value getPlaceByRows(Value lane, int64_t pitch);

@@ -40,7 +40,7 @@ struct ProductTiles {
   int64_t getColumns() const { return columnWarps * getWarpColumns(); }
 };
 
-/// Where an operand lies in global memory.
+/// The place of an operand in global memory.
 struct TileOperand {
   bool isAcross;
   /// Bytes of a line that there are.
@@ -68,7 +68,7 @@ public:
               const ProductTiles &tiles, Value shared, TileOperand left,
               TileOperand right, llvm::ArrayRef<Value> bases);
 
-  /// Of shared memory, for operands along the reduction or across it.
+  /// Bytes of shared memory, for operands along the reduction or across it.
   static int64_t getSharedBytes(mlir::Type type, const ProductTiles &tiles,
                                 bool isLeftAcross, bool isRightAcross);
 

@@ -39,7 +39,7 @@ SmallVector<StringRef> tp::getKernels(Operation *op) {
   return names;
 }
 
-/// Whether the runtime can hold it.
+/// True if the runtime can hold it.
 static bool isHeld(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.hasStaticShape() &&

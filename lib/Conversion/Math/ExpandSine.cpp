@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// With n the whole number next to x / (pi / 2) and r = x - n pi / 2, the sine
+// Let n be the whole number next to x / (pi / 2) and r = x - n pi / 2. The sine
 // and the cosine of x are those of r, one for the other if n is odd, with a
 // sign that n gives. Both r and n come of floats where n is small; else, in a
 // branch that vectors take if one of their lanes must, of integers (Payne and

@@ -86,7 +86,7 @@ struct Planner {
         producer.getCommonMap(producer.op.getIndexingMapMatchingResult(result));
     AffineMap used =
         user.getCommonMap(user.op.getMatchingIndexingMap(&operand));
-    // What a reduction starts from is read before its loop, or behind it.
+    // The initial value of a reduction is read before its loop, or behind it.
     bool startsReduction =
         user.kind == KernelOp::Kind::Reduce && user.op.isDpsInit(&operand);
     inSame = producer.kind == KernelOp::Kind::Map && !startsReduction &&

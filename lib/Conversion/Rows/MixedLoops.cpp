@@ -25,7 +25,7 @@ namespace {
 struct Guard {
   Value condition;
   bool wanted;
-  /// What makes the condition, of positions and what is known.
+  /// The operations that make the condition, of positions and known values.
   SmallVector<Operation *> known;
   /// All other operations of the body.
   SmallVector<Operation *> rest;
@@ -36,7 +36,7 @@ static bool isZero(Value value) {
   return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
 }
 
-/// Whether `op` is a sum from zero whose term is a choice between zero and
+/// True if `op` is a sum from zero whose term is a choice between zero and
 /// something else by what `isKnown` operands and positions decide.
 static std::optional<Guard> findGuard(linalg::GenericOp op,
                                       function_ref<bool(OpOperand &)> isKnown) {

@@ -380,8 +380,8 @@ LogicalResult RowEmitter::emitMap(KernelOp &op, const Step &step) {
   return success();
 }
 
-/// With a combiner the accumulator is no operand of what is emitted: the body
-/// makes the terms, which are combined with the accumulators here.
+/// If there is a combiner, the accumulator is no operand of what is emitted:
+/// the body makes the terms, which are combined with the accumulators here.
 LogicalResult RowEmitter::emitCombined(KernelOp &op,
                                        ArrayRef<Accumulator *> accumulators,
                                        const Step &step) {
@@ -452,7 +452,7 @@ LogicalResult RowEmitter::emitInOrder(KernelOp &op,
   return success();
 }
 
-/// Where each lane stands among the elements of the row.
+/// The positions of the lanes among the elements of the row.
 Value RowEmitter::getLanePlaces() {
   Value places = emitter.getVectorOf(place);
   auto type = dyn_cast<VectorType>(places.getType());

@@ -22,7 +22,7 @@ Value LibrarySite::getActual(Value value) const {
     return value;
   if (auto argument = dyn_cast<BlockArgument>(value))
     return call.getOperand(argument.getArgNumber());
-  // What the epilogue makes of the operation's result takes its place.
+  // The epilogue's value takes the place of the operation's result.
   if (op->getNumResults() == 1)
     value = last;
   Operation *end = op->getBlock()->getTerminator();
@@ -88,7 +88,7 @@ static LogicalResult expectFunction(Operation *op, StringRef function,
             "another target";
 }
 
-/// What one call is to compute, the runtime can compute in one.
+/// The runtime must be able to compute in one call what one call is to compute.
 static LogicalResult verifyJoined(ArrayRef<LibrarySite> sites,
                                   const Target &target) {
   auto getForm = [](const LibrarySite &site) {

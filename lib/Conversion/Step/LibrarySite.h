@@ -26,8 +26,8 @@ struct LibrarySite {
   /// Null where the operation stands in the step.
   mutable mlir::func::CallOp call = {};
   LibraryUse use = {};
-  /// What the function computes of `op`: its result, or what its epilogue makes
-  /// of that.
+  /// The value that the function computes of `op`: its result, or what its
+  /// epilogue makes of that.
   mutable mlir::Value last = {};
   /// Position of its description in its list.
   int64_t description = 0;
@@ -35,7 +35,7 @@ struct LibrarySite {
   /// An operand of `op` or of its epilogue, or a result of `op`, as the step
   /// has it. Null for a result that the step does not have.
   mlir::Value getActual(mlir::Value value) const;
-  /// What `op` and its epilogue read, as the step has it.
+  /// The operands of `op` and its epilogue, as the step has them.
   llvm::SmallVector<mlir::Value> getOperands() const;
 };
 

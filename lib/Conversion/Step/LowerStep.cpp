@@ -73,7 +73,7 @@ TPRT_FUNCTIONS(TP_CHECK, TP_NOTHING, TP_NOTHING, TP_NOTHING, TP_NOTHING,
 #undef TP_CHECK
 #undef TP_NOTHING
 
-/// Where the iteration of a repeated layer stands.
+/// The place of a repeated layer's iteration.
 struct Iteration {
   RepeatOp repeat;
   Value index; ///< i64, its place, from zero
@@ -214,7 +214,7 @@ FailureOr<Value> StepBuilder::getPlace(Operation *op, BufferAttr buffer,
   }
   if (space == "output")
     return loadAt(members[Outputs], offset, pointer);
-  // Of the loop that makes the value, whichever reads it.
+  // The iteration is that of the loop that makes the value, whichever reads it.
   const Iteration *iteration = getIteration(op);
   if (iteration && space == "next")
     return iteration->next[offset];
@@ -315,7 +315,7 @@ Value StepBuilder::getLayer(Location place) {
     return layer;
   }
   Iteration &iteration = iterations.back();
-  // What has no name of a layer is in the first one of its loop.
+  // An operation without a layer's name is in the first layer of its loop.
   tprt::LayerNumber number{};
   for (Location named : {place, iteration.repeat.getLoc()})
     if (auto found = tprt::findLayerNumber(toString(named));
@@ -698,7 +698,7 @@ struct LowerStepPass : tp::impl::LowerStepBase<LowerStepPass> {
     module->setAttr(constantsAttrName,
                     builder.getStringAttr(tables->constants));
     module->setAttr(entriesAttrName, builder.getArrayAttr(steps));
-    // What is left is code; the tables have the rest.
+    // Only code is left; the tables have the rest.
     for (auto function : llvm::to_vector(module.getOps<func::FuncOp>())) {
       auto kind = function->getAttrOfType<StringAttr>(kernelAttrName);
       if (kind && kind.getValue() == "body")

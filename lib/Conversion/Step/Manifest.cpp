@@ -87,7 +87,8 @@ static int64_t getStatePosition(ModuleOp module, FlatSymbolRefAttr symbol) {
   llvm_unreachable("the verifier found the state");
 }
 
-/// What the ranks have of a partial value is reduced to be all of it.
+/// Describes the reduction by which the ranks' parts of a partial value become
+/// all of it.
 static void describePartial(json::Object &value, ShardingAttr sharding) {
   if (!sharding || sharding.getPartial().empty())
     return;
@@ -157,7 +158,7 @@ static json::Object describeTensor(func::FuncOp function, unsigned index,
   return tensor;
 }
 
-/// What parameters and states say of the checkpoint's tensors: where their box
+/// Describes the checkpoint's tensors of parameters and states: where their box
 /// of them is.
 static void describeSource(json::Object &result, RankedTensorType global,
                            ParameterSourceAttr source) {
@@ -185,7 +186,7 @@ static json::Array describeNames(Operation *op) {
   return names;
 }
 
-/// What random weights hold.
+/// Describes what random weights hold.
 static void describeInit(json::Object &result, Operation *op) {
   Attribute init = op->getAttr(initAttrName);
   if (auto word = dyn_cast_or_null<StringAttr>(init))
@@ -199,7 +200,7 @@ static void describeInit(json::Object &result, Operation *op) {
     result["zero_row"] = row.getInt();
 }
 
-/// Of an element of quantised values.
+/// The name of an element of quantised values.
 static StringRef getPackedName(Type element) {
   if (element.isInteger(4))
     return "i4";
@@ -272,7 +273,7 @@ static void describeInitialValues(ModuleOp module, json::Array &parameters,
     SmallVector<NameRange, 2> names = getAllNames(state);
     if (names.empty())
       continue;
-    // Of a stack, each name is an element of the first dimension.
+    // Each name of a stack is an element of the first dimension.
     unsigned layers = state.isStack() ? 1 : 0;
     RankedTensorType global = state.getParameterType();
     ShardingAttr sharding = state.getShardingAttr();
@@ -468,7 +469,7 @@ static json::Value describe(Attribute value) {
   return object;
 }
 
-/// Which states belong together, by their positions.
+/// Describes which states belong together, by their positions.
 static json::Object describeTraining(ModuleOp module, DictionaryAttr training) {
   llvm::StringMap<int64_t> positions;
   for (auto [i, state] : llvm::enumerate(module.getOps<StateOp>()))
@@ -479,7 +480,7 @@ static json::Object describeTraining(ModuleOp module, DictionaryAttr training) {
     return builder.getI64IntegerAttr(positions.at(symbol.getValue()));
   });
   json::Object object = *describe(toPositions.replace(training)).getAsObject();
-  // What the states say already.
+  // The states say so already.
   object.erase("momentum");
   object.try_emplace("clip", 0);
   return object;
@@ -586,7 +587,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
     kernelList.push_back(
         describeKernel(entry, definition, traits.launchesKernels));
   }
-  // Where every thread has its own, the runtime counts them.
+  // If every thread has its own, the runtime counts them.
   if (traits.launchesKernels)
     always += scratch;
   for (auto state : module.getOps<StateOp>())

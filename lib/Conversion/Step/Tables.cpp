@@ -212,7 +212,7 @@ FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
     if (failed(checkEntryTypes(function)))
       return failure();
     WalkResult result = function.walk([&](Operation *op) {
-      // What never runs needs nothing.
+      // An operation that never runs needs nothing.
       if (getRepetitions(op) == 0)
         return WalkResult::advance();
       for (Type type : op->getResultTypes())

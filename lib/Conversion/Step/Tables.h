@@ -57,7 +57,8 @@ public:
   /// Raw bytes of dense constants.
   std::string constants;
 
-  /// What a library computes in one call; nothing where it computes nothing.
+  /// The operations that a library computes in one call; none where it computes
+  /// nothing.
   llvm::ArrayRef<LibrarySite> getSites(mlir::Operation *op) const {
     auto found = sitesOf.find(op);
     return found == sitesOf.end() ? llvm::ArrayRef<LibrarySite>()
@@ -66,7 +67,7 @@ public:
   int64_t getCollective(mlir::Operation *op) const { return idOf.lookup(op); }
   /// The collective whose addends `meet` ends the reading of.
   int64_t getMeeting(MeetOp meet) const;
-  /// Whether the target has kernels in the place of a function.
+  /// True if the target has kernels in the place of a function.
   bool launches(llvm::StringRef function) const {
     return !target.getKernelPass(function).empty();
   }

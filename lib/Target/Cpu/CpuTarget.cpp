@@ -44,7 +44,7 @@ public:
   }
   HostCpu getHost() const override { return host; }
 
-  /// What the library could do as well is done with the rows' other work.
+  /// The rows' other work does what the library could do as well.
   EpilogueSet getEpilogues() const override {
     return {
         /*scale=*/false, /*residual=*/false, {"silu", "gelu_erf", "gelu_tanh"}};

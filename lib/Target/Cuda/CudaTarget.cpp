@@ -20,7 +20,8 @@
 
 using namespace tp;
 
-/// What ptxas assembles the kernels for; those of `cuda` alone first.
+/// The architectures that ptxas assembles the kernels for; those of `cuda`
+/// alone first.
 static constexpr llvm::StringLiteral knownArchitectures[] = {
     "sm_80", "sm_90", "sm_100", "sm_86", "sm_89", "sm_103", "sm_120"};
 static constexpr size_t numDefault = 3;

@@ -344,14 +344,14 @@ static llvm::Error assemblePortable(DeviceCode &code,
   if (!ptx)
     return ptx.takeError();
   code.ptx = std::move(*ptx);
-  // What is left out has been said.
+  // The kernels that are left out have been reported.
   auto ignore = [](StringRef) {};
   if (onUnknown)
     onUnknown = ignore;
   return assemble();
 }
 
-/// Whether a device for which machine code is made can run kernels of `image`,
+/// True if a device for which machine code is made can run kernels of `image`,
 /// which is for the very architecture: "sm_90a" for "sm_90".
 static bool isWanted(StringRef image, const CudaArchitectures &architectures) {
   return llvm::is_contained(architectures.names, image.drop_back());

@@ -175,7 +175,7 @@ def _by_plan(rows):
 
 
 def _is_joined(rows):
-    """Whether all rows have the same load, so that a line between them says something."""
+    """True if all rows have the same load, so that a line between them says something."""
     return len({row.get("users") for row in rows}) == 1
 
 

@@ -190,7 +190,7 @@ def _doublings(rows):
 
 
 def _leaves(row):
-    """Whether groups of tensor parallelism lie on several nodes."""
+    """True if groups of tensor parallelism lie on several nodes."""
     return any("tp" in one["axis"] and one["nodes"] > 1 for one in row["collectives"])
 
 

@@ -33,13 +33,13 @@ def _most(wanted):
 
 
 def _is_idle(protocol):
-    """Whether no request of the connection is in the making."""
+    """True if no request of the connection is in the making."""
     return protocol.conn.their_state is h11.IDLE and (
         protocol.cycle is None or protocol.cycle.response_complete)
 
 
 def _is_unread(protocol):
-    """Whether a body is still coming although its request is answered."""
+    """True if a body is still coming although its request is answered."""
     return protocol.conn.their_state is h11.SEND_BODY and protocol.cycle.response_complete
 
 

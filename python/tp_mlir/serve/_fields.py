@@ -54,7 +54,7 @@ class Optionals(Body):
 
     @classmethod
     def is_nothing(cls, name, value):
-        """Whether a parameter that is no field asks for what happens anyway."""
+        """True if a parameter that is no field asks for what happens anyway."""
         return False
 
 

@@ -38,7 +38,7 @@ _ABOUT = {
 
 
 def wants_page(accept):
-    """Whether the header Accept is a browser's, which names HTML."""
+    """True if the header Accept is a browser's, which names HTML."""
     return "text/html" in (accept or "")
 
 

@@ -79,7 +79,7 @@ class Generation(Optionals):
 
     @property
     def is_echo(self):
-        """Whether the answer begins with the prompt."""
+        """True if the answer begins with the prompt."""
         return False
 
     def params(self, max_tokens, eos_ids):

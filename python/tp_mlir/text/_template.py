@@ -144,7 +144,7 @@ class ChatTemplate:
                              for source in self._sources.values()))
 
     def knows(self, variable):
-        """Whether a template reads a variable of that name."""
+        """True if a template reads a variable of that name."""
         return variable in self._variables
 
     def render(self, messages, add_generation_prompt=False, tools=None, documents=None, name=None,

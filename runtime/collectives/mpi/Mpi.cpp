@@ -286,7 +286,7 @@ private:
 // Start
 //===----------------------------------------------------------------------===//
 
-/// Whether something that speaks MPI has started this process.
+/// True if something that speaks MPI has started this process.
 bool startedByMpi() {
   for (const char *variable : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"})
     if (std::getenv(variable))

@@ -129,7 +129,7 @@ static int listenAt(Listener &listener, const sockaddr *address,
     return errno;
   int on = 1, off = 0, fd = listener.socket.fd;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  // That for all of IPv6 takes IPv4's callers too.
+  // A socket for all of IPv6 takes IPv4's callers too.
   if (address->sa_family == AF_INET6)
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   if (bind(fd, address, length) != 0 || ::listen(fd, 1024) != 0)
@@ -290,7 +290,7 @@ std::vector<std::string> net::ownAddresses() {
         continue;
       int family = entry->ifa_addr->sa_family;
       auto *v6 = reinterpret_cast<sockaddr_in6 *>(entry->ifa_addr);
-      // Those of one link alone mean nothing to others.
+      // Addresses of one link alone mean nothing to others.
       bool useful =
           family == AF_INET ||
           (family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr));

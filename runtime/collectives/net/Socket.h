@@ -72,7 +72,7 @@ Expected<Listener> listenHere(const std::string &name);
 std::optional<Connection> accept(const Listener &listener);
 /// Calls an abstract Unix socket; null if nobody is there.
 std::optional<Connection> connectHere(const std::string &name);
-/// Whether the other end of a Unix socket is a process of this user.
+/// True if the other end of a Unix socket is a process of this user.
 bool ofThisUser(const Connection &connection);
 /// The id of the process at the other end of a Unix socket; 0 if unknown.
 int peerProcess(const Connection &connection);

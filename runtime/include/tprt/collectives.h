@@ -138,7 +138,7 @@ constexpr const CollectiveRow *findRow(Holding from, Holding to) {
   return nullptr;
 }
 
-/// Whether the planner, the checks and the runtime can derive from `row` what
+/// True if the planner, the checks and the runtime can derive from `row` what
 /// they do.
 constexpr bool isSound(const CollectiveRow &row) {
   if (row.permutes() || row.to == Holding::Permuted)

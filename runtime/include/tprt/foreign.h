@@ -51,7 +51,7 @@ inline std::string_view describeForeign(std::string_view head) {
   return {};
 }
 
-/// Whether what is not there may be the name of a model on a hub: `owner/name`,
+/// True if what is not there may be the name of a model on a hub: `owner/name`,
 /// or a name of old without its owner, as `gpt2`, or the address of its page.
 inline bool looksLikeHubName(std::string_view text) {
   constexpr std::string_view kAddress = "https://";

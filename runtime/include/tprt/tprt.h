@@ -73,7 +73,7 @@ TPRT_EXPORT int32_t tprt_open(const char *artifact, const tprt_options *options,
                               tprt_session **session);
 TPRT_EXPORT void tprt_close(tprt_session *session);
 
-/// Whether the environment says which rank this process is, rightly or not.
+/// True if the environment says which rank this process is, rightly or not.
 /// Where it does not, a host that wants ranks as processes starts the others.
 TPRT_EXPORT int32_t tprt_launched(void);
 

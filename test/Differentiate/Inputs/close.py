@@ -1,4 +1,4 @@
-"""Whether two files of tensors hold the same, up to a part of the largest value of all.
+"""True if two files of tensors hold the same, up to a part of the largest value of all.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -31,7 +31,8 @@ using namespace tp::interp;
 
 /// Approximate instructions make zeros of what is smaller.
 static constexpr double leastNormal = 0x1p-126;
-/// What approximate instructions may add, in parts of the largest element.
+/// The error that approximate instructions may add, in parts of the largest
+/// element.
 static constexpr double approximation = 2e-6;
 
 static double getLargest(const Tensor &tensor) {
@@ -349,8 +350,8 @@ private:
     return replaced;
   }
 
-  /// Where and how `library`, which is `op` or in the function that it calls,
-  /// has its operands and results.
+  /// Records where and how `library`, which is `op` or in the function that it
+  /// calls, has its operands and results.
   static LogicalResult addLibrary(KernelCall &call, Operation *op,
                                   func::FuncOp function,
                                   LibraryOpInterface library) {

@@ -32,11 +32,11 @@ struct KernelCall {
   std::string kernel;
   /// The operation that the kernel is for, if it is a library's.
   mutable LibraryOpInterface library;
-  /// What its operands and results are there, and what is done to its result:
-  /// it may stand in a function with that.
+  /// Its operands and results there, and what is done to its result: it may
+  /// stand in a function with that.
   llvm::SmallVector<mlir::Value> operandValues, resultValues;
   LibraryUse use = {};
-  /// Those that run behind it with the same arguments.
+  /// The kernels that run behind it with the same arguments.
   llvm::SmallVector<std::string> then;
   bool launches(llvm::StringRef name) const {
     return kernel == name || llvm::is_contained(then, name);
@@ -47,15 +47,16 @@ struct KernelCall {
   llvm::SmallVector<interp::Tensor> operands;
   /// Operands that are passed by value.
   llvm::SmallVector<bool> isScalar;
-  /// Where operands and results lie within what they are views of, in bytes.
+  /// The offsets of operands and results within what they are views of, in
+  /// bytes.
   llvm::SmallVector<int64_t> operandOffsets, resultOffsets;
-  /// Of a row kernel: the operand that each result replaces in its own memory,
+  /// The operand that each result of a row kernel replaces in its own memory,
   /// as the successor of a state does; -1: none.
   llvm::SmallVector<int64_t> replaced;
   llvm::SmallVector<ExpectedResult> results;
 };
 
-/// What `function` makes of `operands`, with the tolerances of tp-verify
+/// The results of `function` on `operands`, with the tolerances of tp-verify
 /// widened by `relative` of the largest element.
 mlir::FailureOr<llvm::SmallVector<ExpectedResult>>
 evaluate(mlir::func::FuncOp function, llvm::ArrayRef<interp::Tensor> operands);

@@ -104,14 +104,14 @@ public:
   bool breakAll(ArrayRef<Fault> faults);
 
 private:
-  /// Of a call, in all orders up to one that shows something.
+  /// The result of a call, in all orders up to one that shows something.
   struct Checked {
     Outcome outcome;
     size_t numRuns = 0;
   };
   using CheckedCalls = std::map<const KernelCall *, Checked>;
-  /// What is wrong with `kernel`, in the first call that shows it. `done` is of
-  /// the same emulator: a call is made once for all kernels that it launches.
+  /// The problem of `kernel`, in the first call that shows it. `done` is of the
+  /// same emulator: a call is made once for all kernels that it launches.
   Outcome check(const TpEmulator *emulator, StringRef kernel,
                 CheckedCalls &done, size_t &numRuns);
   /// Checks the kernels that run the code of `kernel`, with a fault in it.
@@ -509,7 +509,7 @@ SmallVector<StringRef> Checker::getUsers(StringRef kernel) const {
   return users;
 }
 
-/// Whether the fault at `place` changes anything: blocks that have no neighbour
+/// True if the fault at `place` changes anything: blocks that have no neighbour
 /// cannot overlap.
 static bool isFault(Fault fault, StringRef place, const KernelLaunch &launch) {
   if (fault != Fault::OverlapBlocks)
@@ -543,7 +543,7 @@ bool Checker::breakKernel(const TpEmulator *emulator,
         first = outcome.problems.front();
       continue;
     }
-    // What these calls do not reach is no fault to them.
+    // Faults that these calls do not reach are not held against them.
     if (checkBroken(emulator, kernel, -number).problems.empty())
       continue;
     ++numMade;

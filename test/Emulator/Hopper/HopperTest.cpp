@@ -209,8 +209,7 @@ struct Tensor {
   int64_t elements;
 };
 
-/// What the box's element at `place` is: places count as they lie before the
-/// swizzle.
+/// The box's element at `place`: places count as they lie before the swizzle.
 uint16_t getElement(const BoxTest &test, int place) {
   const char *from = reinterpret_cast<const char *>(test.base);
   for (int i = 0; i < test.rank; ++i) {

@@ -53,7 +53,7 @@ std::optional<Fault> tp::emulator::parseFault(StringRef name) {
   return found->first;
 }
 
-/// Whether the fault can be made at `instruction`.
+/// True if the fault can be made at `instruction`.
 static bool isPlace(Instruction &instruction, Fault fault) {
   StringRef callee;
   if (auto *call = dyn_cast<CallInst>(&instruction))
@@ -114,7 +114,7 @@ private:
   Value *isChosen(int32_t number);
   /// `instruction` happens unless `number` is chosen.
   void skip(Instruction &instruction, int32_t number);
-  /// What `place` is used for is `changed` if `number` is chosen.
+  /// The value for which `place` is used is `changed` if `number` is chosen.
   void replace(Instruction &place, Value *changed, int32_t number);
 
   Module &module;

@@ -39,7 +39,7 @@ llvm::Error linkKernels(llvm::Module &module, llvm::StringRef path);
 llvm::Error emulateKernels(llvm::StringRef bitcode, uint64_t ptxHash,
                            bool checked, llvm::StringRef path);
 
-/// What can be broken in a kernel.
+/// The faults that a kernel can be given.
 enum class Fault {
   DropBarrier,   ///< a barrier of the block is left out
   DropCopyWait,  ///< a cp.async.wait is left out
@@ -48,7 +48,7 @@ enum class Fault {
   OffByOneBound, ///< an index may be equal to its bound
   OverlapBlocks, ///< two blocks next to each other do the same part
   WrongPart,     ///< an index is divided by another number
-  // Of kernels for sm_90:
+  // Faults of kernels for sm_90:
   DropProductWait,  ///< a wait for products is left out
   DropProductFence, ///< a wgmma.fence is left out
   DropProxyFence,   ///< a fence before products and copies is left out

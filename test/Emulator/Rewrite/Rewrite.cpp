@@ -34,7 +34,7 @@ using namespace tp::emulator;
 
 namespace {
 constexpr unsigned sharedSpace = 3;
-/// What device kernels call that exists only as PTX
+/// The functions that device kernels call and that exist only as PTX
 /// (kernels/device/primitives.h).
 constexpr StringLiteral primitivePrefix = "tp_";
 
@@ -84,8 +84,8 @@ private:
   IRBuilder<> builder;
   std::string problem;
   unsigned numSites = 0;
-  /// Where instructions are, each ended by a zero byte, and the variable that
-  /// stands for all of them until addSites. A variable for each would be
+  /// The places of instructions, each ended by a zero byte, and the variable
+  /// that stands for all of them until addSites. A variable for each would be
   /// printed with, and so make the time quadratic in their number.
   std::string sites;
   GlobalVariable *siteTable = nullptr;
@@ -502,7 +502,7 @@ void Rewriter::rewriteFunction(Function &function) {
   out = first.CreateAlloca(slots);
   for (Instruction *instruction : work)
     rewriteInstruction(*instruction);
-  // Those of the device.
+  // The attributes of the device.
   for (StringRef name : {"target-cpu", "target-features", "tune-cpu"})
     function.removeFnAttr(name);
 }

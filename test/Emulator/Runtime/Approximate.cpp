@@ -16,7 +16,7 @@
 
 using namespace tp::emulator;
 
-/// What the relative error of an instruction may be.
+/// The relative error that an instruction may have.
 static constexpr double ulps(double count) { return count * 0x1p-23; }
 
 static uint64_t hash(uint64_t value) {

@@ -29,7 +29,7 @@ public:
   /// The stack pointer of a fiber that begins in `entry`, which must not
   /// return.
   void *prepare(size_t stack, void (*entry)());
-  /// Whether [address, address + bytes) lies in stack `stack`.
+  /// True if [address, address + bytes) lies in stack `stack`.
   bool contains(size_t stack, const char *address, size_t bytes) const {
     const char *begin = memory + stack * stackBytes;
     return address >= begin && address + bytes <= begin + stackBytes;

@@ -148,7 +148,7 @@ void Launch::checkThreadEnd() {
          "the thread ends before tp_wgmma_wait");
 }
 
-/// Whether a lane's wait for the reading products is known to the present
+/// True if a lane's wait for the reading products is known to the present
 /// thread.
 bool Launch::isReadBefore(const OperandReads &reads) const {
   for (uint32_t lane = 0; lane < warpSize; ++lane)

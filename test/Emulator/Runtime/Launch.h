@@ -75,7 +75,7 @@ struct Barrier {
 };
 
 enum class Access { Read, Write, Atomic, AsyncWrite };
-/// Which memory an instruction's address space allows.
+/// The memory that an instruction's address space allows.
 enum class Space { Any, Shared };
 
 class Launch {
@@ -153,7 +153,7 @@ public:
   void copyBox(char *to, const char *map, const char *barrier, const int *at,
                uint32_t rank, Site site);
 
-  /// Whether results of instructions that are not exact are off.
+  /// True if inexact instructions get errors.
   bool hasErrors() const { return seed != 0; }
   /// A number of [-1, 1] that depends on the seed, the operation and its
   /// operand only: the hardware's errors are the same each time.
@@ -250,7 +250,7 @@ private:
 
 extern thread_local Launch *current [[gnu::tls_model("initial-exec")]];
 
-/// What tpEmulatorSetAccessLimit and tpEmulatorSetEndsAtFinding set.
+/// The settings of tpEmulatorSetAccessLimit and tpEmulatorSetEndsAtFinding.
 uint64_t getAccessLimit();
 bool getEndsAtFinding();
 /// The ranges that were registered, by address.

@@ -55,7 +55,7 @@ Region *Launch::findRegion(const char *address, uint32_t bytes, Space space,
     lastGlobal = std::prev(above) - globals.begin();
     return &globals[lastGlobal];
   }
-  // Where it would have belonged: the range below, if any.
+  // The range that it would have belonged to: the one below, if any.
   if (above != globals.begin()) {
     const Region &below = *std::prev(above);
     find("global memory out of bounds", site,

@@ -22,7 +22,8 @@ inline constexpr uint32_t redzoneBytes = 64;
 /// Alignment of dynamic shared memory.
 inline constexpr uint32_t dynamicAlignment = 1024;
 
-/// What a block may have on sm_80, and where instructions of sm_90 are used.
+/// The memory that a block may have on sm_80, and where instructions of sm_90
+/// are used.
 inline constexpr uint32_t maxShared = 163 << 10, maxSharedSm90 = 227 << 10;
 
 /// A variable in shared memory; size 0 is the dynamic part.
@@ -37,11 +38,11 @@ struct KernelEntry {
   void (*function)(void **arguments);
   const SharedVariable *shared;
   uint32_t sharedCount;
-  /// Where dynamic shared memory begins; what lies before is static, with
-  /// redzones.
+  /// The offset at which dynamic shared memory begins; the memory before it is
+  /// static, with redzones.
   uint32_t dynamicOffset;
   uint32_t parameterCount;
-  /// Of .maxntid (product) and .reqntid; 0 where not given.
+  /// The values of .maxntid (product) and .reqntid; 0 if not given.
   uint32_t maxThreads;
   uint32_t requiredThreads[3];
   /// Bytes of shared memory that a block may have.

@@ -61,7 +61,7 @@ void Launch::meet(const char *operation, uint32_t mask, uint64_t *in,
   if (found->present != mask)
     find("warp operation with lanes missing", site,
          "mask 0x%08x, present 0x%08x", mask, found->present);
-  // What an operation of the whole warp gives is then undefined.
+  // The result of an operation of the whole warp is then undefined.
   bool complete = !aligned || found->present == ~0u;
   for (uint32_t lanes = complete ? found->present : 0; lanes;
        lanes &= lanes - 1)

@@ -52,7 +52,7 @@ def test_dropped_event(tmp_path):
     right = made.run(INPUTS)["logits"]
 
     def drop(wait, seed):
-        """Whether there is such a wait, and whether it matters in this order."""
+        """True if there is such a wait, and whether it matters in this order."""
         status, errors = made.attempt(INPUTS, TP_FAKE_CUDA_SEED=seed, TP_FAKE_CUDA_DROP_WAIT=wait)
         assert status == 0, errors
         logits = load_file(tmp_path / "out.safetensors")["logits"]

@@ -113,7 +113,7 @@ TEST_F(ProfileFile, Refusals) {
   }
 }
 
-/// Whatever the bytes, a profile is read or refused with a reason.
+/// A profile is read or refused with a reason, whatever its bytes.
 TEST_F(ProfileFile, RandomDamage) {
   unsigned seed = 20261127;
   std::mt19937 random(seed);

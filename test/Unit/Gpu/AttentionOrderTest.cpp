@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the kernel computes from a block's number is folded to constants here.
+// The kernel's computation from a block's number is folded to constants here.
 //
 //===----------------------------------------------------------------------===//
 

@@ -131,7 +131,7 @@ TEST(Experts, EqualsGoToTheLowest) {
             (Numbers{float(0.2), float(0.2), 0, 0, 0}));
 }
 
-/// What a row does not use may be no number.
+/// A weight that a row does not use may be no number.
 TEST(Experts, OnlyWhatIsUsedCounts) {
   constexpr int64_t rows = 3, experts = 3, k = 4, f = 5, n = 2, out = 3;
   double nan = std::nan("");

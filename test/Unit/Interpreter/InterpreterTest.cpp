@@ -162,7 +162,7 @@ TEST(Interpreter, IndicesExtractsAndIntegers) {
 }
 
 TEST(Interpreter, TakesOneBranchOfABody) {
-  // What the other branch would divide by or look up stops nothing.
+  // A division or look-up of the other branch stops nothing.
   const char *text = R"(
     #i = affine_map<(i) -> (i)>
     func.func @main(%x: tensor<70xi32>, %table: tensor<4xi32>)

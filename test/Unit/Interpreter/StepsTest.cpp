@@ -90,7 +90,7 @@ private:
       auto collective = dyn_cast<CollectiveOpInterface>(op.getOperation());
       EXPECT_EQ(bool(collective), !step.getRow().isLocal());
       if (collective) {
-        // What is sent is what others receive, but for rounding to pieces.
+        // Ranks send as much as others receive, but for rounding to pieces.
         int64_t bytes = 4 * getElementsReceived(shape, from, step, mesh);
         EXPECT_LE(getTraffic(collective, mesh), bytes);
         EXPECT_GT(getTraffic(collective, mesh), 0);
@@ -134,7 +134,7 @@ private:
 
   llvm::SmallVector<int64_t> shape;
   const Mesh &mesh;
-  /// Of steps, by kind.
+  /// The count of steps, by kind.
   int64_t *count;
 };
 

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the interpreter's unit tests share: parse a module, make tensors from
+// The interpreter's unit tests share this: parse a module, make tensors from
 // numbers, run the function @main, and read results back.
 //
 //===----------------------------------------------------------------------===//

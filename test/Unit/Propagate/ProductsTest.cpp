@@ -54,7 +54,7 @@ public:
   }
 
   void check();
-  /// Whether some result alone is partial.
+  /// True if some result alone is partial.
   bool isApart = false;
 
 private:

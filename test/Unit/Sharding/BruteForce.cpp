@@ -139,7 +139,7 @@ static AxisList joinSets(AxisList a, const AxisList &b) {
   return canonicalize(a);
 }
 
-/// Whether each rank's interval in `fine` is the piece of the one in `coarse`
+/// True if each rank's interval in `fine` is the piece of the one in `coarse`
 /// that begins at its place along `axes` times the size of a piece, and the
 /// pieces of a group leave nothing of `coarse` out.
 bool BruteForce::isPieceAt(unsigned coarse, unsigned fine, unsigned dim,
@@ -242,7 +242,7 @@ void BruteForce::connect(unsigned from, unsigned to) {
   }
 }
 
-/// Whether `state` is cut only where one of the two ends is: axes at the same
+/// True if `state` is cut only where one of the two ends is: axes at the same
 /// places, dimensions in the same grains.
 bool BruteForce::isAllowed(unsigned state, unsigned from, unsigned to) const {
   AxisList ends = states[from].getUsedAxes();

@@ -42,7 +42,7 @@ private:
     int64_t elements;
     int64_t calls;
   };
-  /// What a rank holds of each dimension.
+  /// The part that a rank holds of each dimension.
   struct Interval {
     int64_t begin, end;
   };

@@ -52,7 +52,7 @@ struct Pair {
   int64_t getTargetSize() const { return product(getLocalShape(shape, to)); }
 };
 
-/// Whether all places at which the two cut an axis nest.
+/// True if all places at which the two cut an axis nest.
 bool doCutsNest(const Pair &pair) {
   AxisList all = pair.from.getUsedAxes();
   all.append(pair.to.getUsedAxes());
@@ -153,7 +153,7 @@ TEST(ReshardConstruct, RandomPairsAgainstTheMinimum) {
   }
 }
 
-// What is to move is not last: a permute brings it there, and gives the names.
+// The part to move is not last: a permute brings it there, and gives the names.
 TEST(ReshardConstruct, BringsPartsToTheEnd) {
   Mesh mesh({{"x", 2}, {"y", 3}});
   AxisRef x = mesh.getWhole(0), y = mesh.getWhole(1);

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the minimal plan is not searched for, the plan is bounded: each kind of
+// If the minimal plan is not searched for, the plan is bounded: each kind of
 // search is made to plan every pair of small shardings, in legal steps that
 // keep the value, and compared with the minimal one.
 //

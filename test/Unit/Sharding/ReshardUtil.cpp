@@ -43,7 +43,7 @@ void test::checkValues(const Mesh &mesh, ArrayRef<int64_t> shape,
   ASSERT_EQ(assemble(buffers, shape, to, mesh), global);
 }
 
-/// Whether `fine` is cut in parts that make up `coarse`, or its first shard.
+/// True if `fine` is cut in parts that make up `coarse`, or its first shard.
 static void checkParts(int64_t size, const DimSharding &coarse,
                        const DimSharding &fine, ArrayRef<AxisRef> axes) {
   AxisList both = coarse.axes;

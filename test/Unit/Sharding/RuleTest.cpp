@@ -309,8 +309,8 @@ TEST(Rule, ShortBlocks) {
   EXPECT_TRUE(projectToFactors(rule, rule.operands[0], {4, 11}, half).complete);
 }
 
-// Whatever of a dimension's shards is as many blocks each comes back the same,
-// and each rank's columns are those of its blocks.
+// A dimension whose shards are as many blocks each comes back the same, and
+// each rank's columns are those of its blocks.
 TEST(Rule, ShortBlocksRoundTrip) {
   int complete = 0;
   for (int64_t size = 1; size <= 60; ++size)
@@ -408,7 +408,8 @@ TEST(Rule, AParallelFactorMissingFromOneResultIsSummedThere) {
   EXPECT_TRUE(getOwnPartialAxes(rule, factors, 0).empty());
   EXPECT_EQ(getOwnPartialAxes(rule, factors, 1), AxisList{x});
   EXPECT_EQ(getOwnPartialAxes(rule, factors), AxisList{x});
-  // Of size one there is nothing to sum; a maximum has no place beside a sum.
+  // A factor of size one has nothing to sum; a maximum has no place beside a
+  // sum.
   rule.factors[0].reduction = ReductionKind::Max;
   EXPECT_EQ(verifyRule(rule, in, out),
             "factor 0 is summed in result 1, beside which factor 0 must be "
@@ -430,7 +431,7 @@ TEST(Rule, MergeAndRestrict) {
   EXPECT_EQ(restrictToAvailable({tp, x}, {}), (AxisList{tp, x}));
 }
 
-// Whatever projects completely to factors comes back as the same layout.
+// A layout that projects completely to factors comes back as the same layout.
 TEST(Rule, ProjectionRoundTrip) {
   unsigned seed = 20261121;
   std::mt19937 random(seed);
@@ -469,7 +470,7 @@ TEST(Rule, ProjectionRoundTrip) {
         {cut(lists[pick(lists.size())], divisors[pick(divisors.size())])});
     ASSERT_EQ(verifySharding({size}, before, mesh), "");
     Projection projection = projectToFactors(rule, tensor, {size}, before);
-    // What was kept of an incomplete one is a sharding of its own.
+    // The part that was kept of an incomplete one is a sharding of its own.
     auto after = projectToTensor(rule, tensor, {size}, projection.factors);
     ASSERT_TRUE(after) << "seed " << seed << " trial " << trial;
     for (auto [f, axes] : llvm::enumerate(projection.factors.axes))

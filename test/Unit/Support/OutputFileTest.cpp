@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whatever ends the writing, a file is as it was before or whole.
+// A file is as it was before or whole, however the writing ends.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,7 +75,7 @@ TEST(OutputFileTest, LinksStayLinks) {
   EXPECT_EQ(read(folder / "c"), "x");
   EXPECT_TRUE(sys::fs::is_symlink_file(folder / "a"));
   EXPECT_TRUE(sys::fs::is_symlink_file(folder / "b"));
-  // Those that lead back to themselves are no place.
+  // Links that lead back to themselves are no place.
   ASSERT_EQ(symlink("e", (folder / "d").c_str()), 0);
   ASSERT_EQ(symlink("d", (folder / "e").c_str()), 0);
   EXPECT_EQ(tp::writeFile(folder / "d", "x"),

@@ -82,7 +82,7 @@ std::string makeSum(StringRef type, bool inHalves, StringRef rest,
   return text;
 }
 
-/// What a program may do with a sum that makes much of little.
+/// A program's use of a sum that makes much of little.
 struct Use {
   std::string name, body, result;
 };

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of the lower stage: kernels as functions beside the step. See Passes.td.
+// Passes of the lower stage: kernels as functions beside the step. See
+// Passes.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of the lower stage: kernels in a module of their own, to NVVM. See Passes.td.
+// Passes of the lower stage: kernels in a module of their own, to NVVM. See
+// Passes.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,7 @@ namespace tp {
 #define GEN_PASS_REGISTRATION
 #include "tp/Conversion/Gpu/Passes.h.inc"
 
-/// Whether operations that would call `function` (of tprt/abi.h) have kernels
+/// True if operations that would call `function` (of tprt/abi.h) have kernels
 /// in CUDA C++, which tp-bind-gpu-kernels names.
 bool hasKernelFamily(llvm::StringRef function);
 

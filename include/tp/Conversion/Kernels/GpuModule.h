@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the generators of device kernels, the step and the tables agree on: the
+// The generators of device kernels, the step and the tables share this: the
 // module that holds the kernels, and the attributes that say how each is
 // started and, if it is written in CUDA C++, where.
 //

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What kernels' generators write and the step and its tables read: attributes,
-// and what a kernel's function may hold.
+// The attributes that kernels' generators write and the step and its tables
+// read, and what a kernel's function may hold.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the expansions of math functions are written in: the same calls build
+// The vocabulary of the expansions of math functions: the same calls build
 // operations on numbers and on vectors of them.
 //
 //===----------------------------------------------------------------------===//

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of the lower stage: functions as arithmetic, on scalars and vectors. See
-// Passes.td.
+// Passes of the lower stage: functions as arithmetic, on scalars and vectors.
+// See Passes.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -58,7 +58,7 @@ struct KernelLoop {
   llvm::SmallVector<KernelOp *> ops;
 };
 
-/// What becomes of a tensor inside a kernel.
+/// A tensor inside a kernel.
 struct KernelTensor {
   /// The operation that makes it; null for arguments and constants.
   KernelOp *producer = nullptr;

@@ -23,7 +23,7 @@
 
 namespace tp {
 
-/// What all lanes hold.
+/// A value that all lanes hold.
 struct LaneValue {
   mlir::Value value;
   bool isVector = false;

@@ -52,8 +52,8 @@ struct Accumulator {
   /// Vector accumulators (of the loop's width), then one scalar for what is
   /// left; only the scalar where there is neither combiner nor selection.
   llvm::SmallVector<mlir::Value> values;
-  /// Of a selection done by several threads. Its last accumulator, beyond the
-  /// results, is where the element stood (i32).
+  /// The selection, where several threads do one. Its last accumulator, beyond
+  /// the results, is where the element stood (i32).
   const Selection *selection = nullptr;
 };
 
@@ -91,7 +91,7 @@ protected:
   mlir::Location loc;
   /// Lanes of a whole vector.
   int64_t fullWidth = 1;
-  /// Where tensors are.
+  /// The memory of each tensor.
   llvm::DenseMap<mlir::Value, TensorMemory> memories;
   llvm::SmallVector<TensorMemory> resultMemories;
   /// Scalars: constants and index arguments; per row also row scalars.
@@ -140,7 +140,7 @@ protected:
                                unsigned accumulatorIndex,
                                llvm::MutableArrayRef<Accumulator> accumulators,
                                llvm::DenseMap<mlir::Value, LaneValue> &tensors);
-  /// Where emitStep is: what the functions that it consists of share.
+  /// The state of emitStep that the functions which it consists of share.
   struct Step {
     llvm::ArrayRef<mlir::Value> position;
     int64_t laneDim;
@@ -164,8 +164,8 @@ protected:
               body);
 
   llvm::SmallVector<Accumulator> makeAccumulators(KernelOp &op);
-  /// What every part of `accumulator`, which has a combiner, starts from, in
-  /// each lane of `type`.
+  /// The value that every part of `accumulator`, which has a combiner, starts
+  /// from, in each lane of `type`.
   mlir::Value getStart(const Accumulator &accumulator, mlir::Type type);
   /// Combines what is left of an accumulator, adds the initial value once, and
   /// puts the result where it belongs.

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of the lower stage: entries as steps that call the runtime. See Passes.td.
+// Passes of the lower stage: entries as steps that call the runtime. See
+// Passes.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -23,7 +23,7 @@
 
 namespace tp {
 
-/// What the assembler says of a kernel: registers per thread, bytes of static
+/// The assembler's figures of a kernel: registers per thread, bytes of static
 /// shared memory, and bytes per thread of the others.
 struct KernelResources {
   int64_t registers = 0, shared = 0, spillStores = 0, spillLoads = 0, stack = 0;

@@ -33,7 +33,7 @@ inline constexpr llvm::StringLiteral primitivePrefix = "tp_";
 llvm::Error bindDeviceKernel(llvm::Module &module, llvm::StringRef kernel,
                              const DeviceEntry &entry, const Launch &launch);
 
-/// Whether the module calls a primitive.
+/// True if the module calls a primitive.
 bool callsPrimitives(const llvm::Module &module);
 
 /// Defines the primitives that `module` calls by their instructions.

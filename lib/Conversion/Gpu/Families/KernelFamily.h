@@ -35,9 +35,9 @@ struct FamilyChoice {
   llvm::SmallVector<std::pair<llvm::StringLiteral, int64_t>> shape;
   /// In the order in which they run.
   llvm::SmallVector<FamilyKernel, 0> kernels;
-  /// What the largest of all images needs.
+  /// The scratch that the largest of all images needs.
   int64_t scratchBytes = 0;
-  /// Those that are f32.
+  /// The factors that are f32.
   llvm::SmallVector<std::pair<llvm::StringLiteral, float>> factors = {};
 };
 

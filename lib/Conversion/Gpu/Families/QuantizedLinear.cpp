@@ -28,7 +28,7 @@ using namespace tp;
 static constexpr int64_t blockColumns = 4, mostWarps = 8, mostRows = 8;
 /// Bytes of a row of the weight that a warp reads at once.
 static constexpr int64_t warpBytes = 512;
-/// Of a product of tensor cores.
+/// The columns of a slice of a product of tensor cores.
 static constexpr int64_t sliceColumns = 16;
 /// Threads of a tile, and bytes of a row of it in shared memory.
 static constexpr int64_t tileThreads = 256, narrowPitch = 144, widePitch = 288;
@@ -64,7 +64,7 @@ static int64_t getActivationNumber(StringRef name) {
       .Default(-1);
 }
 
-/// What the function of the product does to its result.
+/// Reads what the function of the product does to its result.
 static FailureOr<Epilogue> readEpilogue(nn::QuantizedLinearOp op) {
   EpilogueReader reader(op, {/*scale=*/true, /*residual=*/true, {}});
   auto function = op->getParentOfType<func::FuncOp>();

@@ -18,7 +18,7 @@
 
 namespace tp::nn {
 
-/// That the query heads share KV heads, and the soft cap.
+/// Verifies that the query heads share KV heads, and the soft cap.
 template <typename Op>
 llvm::LogicalResult verifyScores(Op op, int64_t heads, int64_t kvHeads) {
   if (kvHeads < 1 || heads % kvHeads != 0)

@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What they accept, how they are cut, what they mean, and the library form of
-// the product. The rule says where a group may be cut, which is nowhere: a
-// dimension of the values is the groups, which the scales carry, times the
-// positions of a group, which are whole. So every scale is where its group is.
+// The verifiers, rules and decompositions, and the library form of the product.
+// The rule says where a group may be cut, which is nowhere: a dimension of the
+// values is the groups, which the scales carry, times the positions of a group,
+// which are whole. So every scale is where its group is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -161,7 +161,7 @@ llvm::json::Object tp::nn::describeQuantized(Type element, Value scales,
       {"group", llvm::json::Array(group)},
       {"groups", shapeOf(scales).back()}};
   if (packed) {
-    // What a group's number is in f32.
+    // The type of a group's number in f32.
     fields["scale_type"] = "f32";
     fields["groups"] = shapeOf(scales).back() / (packed + 2) * packed;
     fields["packed"] = packed;

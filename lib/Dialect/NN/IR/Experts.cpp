@@ -3,12 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, its derivative and its library
-// form. To the
-// rule it is dense: a sum over experts and over their width, so that experts
-// on several ranks, or a part of each on every rank, cost one sum of the result
-// and no exchange of rows. Only the library leaves out what has the weight
-// zero.
+// The verifier, rule, decomposition, derivative and library form of nn.experts.
+// To the rule it is dense: a sum over experts and over their width, so that
+// experts on several ranks, or a part of each on every rank, cost one sum of
+// the result and no exchange of rows. Only the library leaves out what has the
+// weight zero.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, and its library form. As of
-// nn.experts the rule is dense: cut by expert, the input's derivative is
+// The verifier, rule, decomposition and library form of nn.experts_backward. As
+// for nn.experts the rule is dense: cut by expert, the input's derivative is
 // partial; by width, that of the routing weights too; by rows, those of the
 // matrices.
 //

@@ -4,11 +4,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, its derivative, and its
-// library form, a GEMM. The sum accumulates in f32 (of f64 in f64) and is
-// rounded once. The conjugate collectives of tensor parallelism are
-// consequences of the rules of the derivative's contractions: dX sums over the
-// split n, dW over split rows.
+// The verifier, rule, decomposition, derivative and library form, a GEMM, of
+// nn.linear. The sum accumulates in f32 (f64 in f64) and is rounded once. The
+// conjugate collectives of tensor parallelism are consequences of the rules of
+// the derivative's contractions: dX sums over the split n, dW over split rows.
 //
 //===----------------------------------------------------------------------===//
 

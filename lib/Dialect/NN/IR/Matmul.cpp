@@ -3,11 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, its derivative, and its
-// library form, a GEMM that reads its operands as they lie. These are the
-// products of a backward: of nn.linear by its input, y w, and by its weight,
-// yᵀ x, a sum over rows. The latter may be added to what there is already, in
-// its place.
+// The verifier, rule, decomposition, derivative and library form of nn.matmul,
+// a GEMM that reads its operands as they lie. These are the products of a
+// backward: of nn.linear by its input, y w, and by its weight, yᵀ x, a sum over
+// rows. The latter may be added to what there is already, in its place.
 //
 //===----------------------------------------------------------------------===//
 

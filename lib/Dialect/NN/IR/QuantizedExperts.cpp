@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, what it means, and its library form. It is made once the
-// program is cut, from nn.experts and three nn.dequantize.
+// The verifier, decomposition and library form of nn.quantized_experts. It is
+// made once the program is cut, from nn.experts and three nn.dequantize.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,7 +65,7 @@ LogicalResult QuantizedExpertsOp::verify() {
 }
 
 FailureOr<ShardingRule> QuantizedExpertsOp::getShardingRule() {
-  // What is asked for is the work, by the factors of nn.experts.
+  // The rule gives the work, by the factors of nn.experts.
   ShardingRule rule;
   ArrayRef<int64_t> input = shapeOf(getInput()), down = shapeOf(getValues()[2]);
   Dims rows = addRows(rule, input.drop_back());

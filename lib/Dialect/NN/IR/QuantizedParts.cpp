@@ -37,7 +37,7 @@ bool tp::nn::isStoredInBytes(Type element) {
   return (bits < 8 && bits > 1) || (bits == 8 && isa<FloatType>(element));
 }
 
-/// Those of one weight, whoever reads it.
+/// The packed groups of one weight, whoever reads it.
 static int64_t getOwnPackedGroups(DequantizeOp op) {
   int64_t packed = 0;
   for (Value numbers : {op.getScales(), op.getZeros()}) {

@@ -63,7 +63,7 @@ llvm::json::Object describeQuantized(mlir::Type element, mlir::Value scales,
 /// The largest number of an element type that activations are quantised to.
 double getLargest(mlir::Type element);
 
-/// What nn.dequantize makes of nn.quantize, f32, without the elements between.
+/// nn.dequantize of nn.quantize, f32, without the elements between.
 mlir::Value buildRounded(Emitter &emitter, QuantizeOp op);
 /// The elements of nn.quantize.
 mlir::Value buildQuantized(Emitter &emitter, QuantizeOp op);

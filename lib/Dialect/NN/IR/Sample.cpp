@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What nn.sample, nn.sample_records and nn.sample_pick accept, how they are
-// cut, and their library forms; what they mean is in DecomposeSample.cpp.
+// The verifiers, rules and library forms of nn.sample, nn.sample_records and
+// nn.sample_pick; DecomposeSample.cpp has the decompositions.
 //
 // Each rank makes a record of its block of the vocabulary, and the records are
 // all that is gathered. Blocks are a factor of their own, so that 131 tokens on

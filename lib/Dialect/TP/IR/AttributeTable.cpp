@@ -85,7 +85,7 @@ bool isTensorParts(Attribute attribute) {
 constexpr unsigned onValue = OnArgument | OnResult;
 
 constexpr Row rows[] = {
-    // What a user or an importer says of a program.
+    // Attributes by which a user or an importer describes a program.
     {"tp.name", onValue, is<StringAttr>, "a string"},
     {"tp.sharding", onValue, is<ShardingAttr>, "a #tp.sharding"},
     {"tp.shardings", OnOperation, is<ArrayAttr>, "a list of #tp.sharding"},
@@ -117,7 +117,7 @@ constexpr Row rows[] = {
     {"tp.sequences", onValue, is<UnitAttr>, "without a value"},
     {"tp.init", OnParameter | OnState, is<StringAttr, DictionaryAttr>,
      "a string or a dictionary"},
-    // What passes note.
+    // Notes of passes.
     {"tp.because", OnOperation | onValue, is<ArrayAttr>, "a list"},
     {"tp.value_id", OnOperation, is<IntegerAttr>, "an integer"},
     {"tp.global_type", OnParameter | OnState | onValue, isTensorType,
@@ -182,7 +182,7 @@ std::string describe(unsigned places) {
   return names.empty() ? last : llvm::join(names, ", ") + " or " + last;
 }
 
-/// What may stand at a place may be looked for under these.
+/// The attributes of a place may be looked for under these.
 unsigned getWidened(Place place) {
   return place == OnArgument || place == OnResult ? place : place | OnOperation;
 }

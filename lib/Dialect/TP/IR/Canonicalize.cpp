@@ -135,7 +135,7 @@ static void replaceByParameter(PatternRewriter &rewriter, Operation *op,
   auto part = rewriter.replaceOpWithNewOp<ParameterOp>(
       op, op->getResult(0).getType(), parameter.getNameAttr(), source,
       parameter.getAlternativesAttr(), parameter.getStorageAttr());
-  // What import says of a tensor is so of its parts.
+  // Import's notes on a tensor hold for its parts.
   if (Attribute init = parameter->getAttr("tp.init"))
     part->setAttr("tp.init", init);
 }

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the verifiers of the dialect add where two places disagree.
+// The verifiers of the dialect add these notes where two places disagree.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ inline mlir::InFlightDiagnostic noteMesh(mlir::InFlightDiagnostic diag,
   return diag;
 }
 
-/// That `{e}`, a position of the first dimension, is in the name and its
-/// alternatives or in none, and that there is such a dimension.
+/// Verifies that `{e}`, a position of the first dimension, is in the name and
+/// its alternatives or in none, and that there is such a dimension.
 mlir::LogicalResult verifyTensorNames(mlir::Operation *op, llvm::StringRef name,
                                       mlir::ArrayAttr alternatives,
                                       mlir::RankedTensorType type);
@@ -61,7 +61,7 @@ mlir::LogicalResult verifyValueName(mlir::Operation *op, unsigned index,
 mlir::LogicalResult verifyArgumentNote(mlir::Operation *op, unsigned index,
                                        mlir::NamedAttribute attribute,
                                        const llvm::Twine &where);
-/// Of an argument or result that is a batch of sequences.
+/// Marks an argument or result that is a batch of sequences.
 inline constexpr llvm::StringLiteral sequencesName = "tp.sequences";
 /// It must agree with the others of its function, which must have a mask.
 mlir::LogicalResult verifySequences(mlir::Operation *op, unsigned index,

@@ -90,7 +90,7 @@ static NameRange getNames(Operation *op, StringRef pattern) {
 
 NameRange tp::getNames(ParameterOp op) { return ::getNames(op, op.getName()); }
 
-/// Of an operation that reads the checkpoint.
+/// The alternatives of an operation that reads the checkpoint.
 static ArrayAttr getAlternativesOf(Operation *op) {
   if (auto state = dyn_cast<StateOp>(op))
     return state.getAlternativesAttr();
@@ -142,8 +142,8 @@ RankedTensorType tp::getCheckpointType(Operation *op) {
 // One name, one tensor
 //===----------------------------------------------------------------------===//
 
-/// What is before the first number of a name and behind the last one; of a name
-/// without numbers all of it.
+/// The parts of a name before its first number and behind its last one; all of
+/// it if it has no number.
 static std::pair<StringRef, StringRef> getEnds(StringRef pattern) {
   std::pair<StringRef, StringRef> ends{pattern, pattern};
   size_t from = 0;
@@ -192,7 +192,7 @@ struct NameUse {
   Operation *op;
   NameRange names;
   RankedTensorType type;
-  /// Whether the pattern is the parameter's own, and no alternative.
+  /// True if the pattern is the parameter's own, and no alternative.
   bool isOwn;
   bool isSame(const NameUse &other) const {
     return names.first == other.names.first &&
@@ -225,7 +225,7 @@ static LogicalResult verifySame(NameUse first, NameUse second) {
            << common->second;
     return diag;
   };
-  // Of a parameter in 16 bits a state may hold all of it in 32.
+  // A state may hold in 32 bits all of a parameter in 16 bits.
   bool isConverted = isa<StateOp>(first.op) || isa<StateOp>(second.op);
   if (isConverted ? first.type.getShape() != second.type.getShape()
                   : first.type != second.type)

@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace tp;
 
-/// Whether an argument or result of a function has a global type.
+/// True if an argument or result of a function has a global type.
 static bool recordsGlobalTypes(FunctionOpInterface function) {
   StringRef name = TPDialect::getGlobalTypeAttrName();
   for (unsigned i = 0; i < function.getNumArguments(); ++i)

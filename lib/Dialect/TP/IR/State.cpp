@@ -59,7 +59,7 @@ RankedTensorType StateOp::getParameterType() {
   return isStack() ? type.clone(type.getShape().drop_front()) : type;
 }
 
-/// What is said of the checkpoint, and that the state can take it.
+/// Verifies what is said of the checkpoint, and that the state can take it.
 static LogicalResult verifyParameter(StateOp op, RankedTensorType type) {
   auto list = op.getAlternativesAttr();
   if (!op.getParameter()) {

@@ -90,8 +90,8 @@ LogicalResult ReshardOp::verify() {
 // Parameter
 //===----------------------------------------------------------------------===//
 
-/// What `{i}` stands for must not depend on which loop the operation is in:
-/// CSE would take the outer loop's for the inner one's.
+/// The meaning of `{i}` must not depend on which loop the operation is in: CSE
+/// would take the outer loop's for the inner one's.
 static LogicalResult verifyTemplate(ParameterOp op) {
   if (auto alternatives = op.getAlternativesAttr(); alternatives)
     for (auto name : alternatives.getAsRange<StringAttr>())

@@ -52,7 +52,7 @@ class Loop:
         self.groups, self.inner = set(), set()
 
     def isFree(self, group):
-        """Whether no loop around or inside names a template of the group."""
+        """True if no loop around or inside names a template of the group."""
         return group not in self.inner and (not self.parent or self.parent.isUnused(group))
 
     def isUnused(self, group):

@@ -121,7 +121,7 @@ def at(name):
 
 
 def check(number):
-    """Whether the program was compiled, and not refused."""
+    """True if the program was compiled, and not refused."""
     numbers = random.Random(number)
     size, text, checkpoint, run = make(numbers)
     x = [numbers.gauss(0, 1) for _ in range(size)]

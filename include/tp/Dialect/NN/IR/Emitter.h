@@ -49,8 +49,9 @@ private:
   double number = 0;
 };
 
-/// Scalar arithmetic within a body. Floats that enter it are widened to the
-/// type that statistics have. Integers are signed.
+/// Arithmetic within a body, or on whole tensors, element by element. Floats
+/// that enter a body are widened to the type that statistics have. Integers are
+/// signed.
 class Scalar {
 public:
   Scalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type wide)

@@ -43,7 +43,7 @@ struct NameRange {
   int64_t first = 0, count = 1;
 
   bool isTemplate() const { return pattern.contains("{i}"); }
-  /// Whether iterations of both are the same tensors, if the patterns are.
+  /// True if iterations of both are the same tensors, if the patterns are.
   bool overlaps(const NameRange &other) const;
   /// The index at which the pattern is `name`; none if it is not.
   std::optional<int64_t> findIndex(llvm::StringRef name) const;
@@ -56,7 +56,7 @@ std::string instantiate(llvm::StringRef pattern, int64_t index);
 std::optional<std::pair<std::string, int64_t>>
 findCommonName(const NameRange &a, const NameRange &b);
 
-/// Whether a name stands for one tensor of the checkpoint for each position of
+/// True if a name stands for one tensor of the checkpoint for each position of
 /// the first dimension, `{e}`.
 bool isStack(llvm::StringRef name);
 /// The name of each tensor and what shape it has, of a parameter or of the part
@@ -68,8 +68,8 @@ llvm::ArrayRef<int64_t> getTensorShape(llvm::StringRef name,
 
 /// The names of a parameter: its own.
 NameRange getNames(ParameterOp op);
-/// Of a parameter, or of the one that a state begins with: its own names and
-/// then those of its alternatives. None of any other operation.
+/// The names of a parameter, or of the one that a state begins with, and then
+/// those of its alternatives. Any other operation has none.
 llvm::SmallVector<NameRange, 2> getAllNames(mlir::Operation *op);
 
 /// On a parameter of integers that name something: IntegerAttr, how many of it

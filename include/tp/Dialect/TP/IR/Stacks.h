@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a layer computes reaches another loop as a stack: a result of the first,
-// a stacked operand of the second.
+// A layer's value reaches another loop as a stack: a result of the first, a
+// stacked operand of the second.
 //
 //===----------------------------------------------------------------------===//
 

@@ -29,7 +29,7 @@ class YieldOp;
 namespace detail {
 /// Shapes, axes and attributes of a reshard step against its row.
 mlir::LogicalResult verifyStep(mlir::Operation *step);
-/// What a step folds to: its operand in groups of one, or what it undoes.
+/// Folds a step: its operand in groups of one, or what it undoes.
 mlir::OpFoldResult foldStep(mlir::Operation *step);
 } // namespace detail
 } // namespace tp
@@ -87,7 +87,7 @@ resolveAxes(AxisListAttr axes, const Mesh &mesh,
 
 namespace tp {
 
-/// What a reshard step does, beside its types.
+/// The attributes of a reshard step, which its types do not give.
 struct StepAttrs {
   mlir::StringAttr reduction;
   int64_t gatheredDim = -1, cutDim = -1;
@@ -105,7 +105,7 @@ mlir::Operation *createStep(mlir::OpBuilder &builder, mlir::Location loc,
 /// The collectives that are one call with `op`, itself among them: neighbours
 /// with its id in the ledger.
 llvm::SmallVector<CollectiveOpInterface> getCall(CollectiveOpInterface op);
-/// Whether `op` is the first of its call.
+/// True if `op` is the first of its call.
 bool beginsCall(CollectiveOpInterface op);
 /// Their entries as one: the first's id and pass, each reason once.
 LedgerAttr getCallEntry(llvm::ArrayRef<CollectiveOpInterface> call);

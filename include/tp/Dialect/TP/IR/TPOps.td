@@ -85,7 +85,7 @@ def TP_StateOp : TP_Op<"state", [Symbol]> {
   let extraClassDeclaration = [{
     /// The type before partition.
     mlir::RankedTensorType getGlobalType();
-    /// Whether it holds one tensor of the checkpoint after the other.
+    /// True if it holds one tensor of the checkpoint after the other.
     bool isStack() {
       return getParameter() && getParameter()->contains("{i}");
     }
