@@ -19,7 +19,7 @@ namespace tp {
 /// The tensors that a program asks of a checkpoint.
 struct TensorRequest {
   llvm::ArrayRef<ParameterUse> parameters;
-  /// Other tensors of the same parameters.
+  /// Tensors that hold parts of the same parameters.
   llvm::ArrayRef<TensorPart> parts;
   /// Patterns of tensors that may be there unused.
   llvm::ArrayRef<std::string> ignored;
@@ -27,7 +27,8 @@ struct TensorRequest {
   const TensorPatterns &excluded;
   /// The type that values are compared in.
   FloatKind readType;
-  /// The names of a head that config.json does not tie and of the table.
+  /// The names of the head and of the table of tokens, if config.json does not
+  /// tie the two.
   std::string head = "", table = "";
 };
 

@@ -57,8 +57,8 @@ std::optional<ReductionKind> getReductionKind(mlir::linalg::LinalgOp op);
 /// See getPaddingStates.
 PadStates getLinalgStates(mlir::Operation *op, unsigned factor,
                           llvm::ArrayRef<PadState> states);
-/// True if the body runs something that is not defined on every number on what
-/// the padding of `factor` holds.
+/// True if the body applies an operation that is not defined on every number to
+/// the padding of `factor`.
 bool needsBodyGuard(mlir::Operation *op, unsigned factor,
                     llvm::ArrayRef<PadState> states);
 /// See buildLocal. In the padding of guarded factors, the terms of a reduction

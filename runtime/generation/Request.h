@@ -1,4 +1,4 @@
-//===- Request.h - what is asked of a generator, and told -------*- C++ -*-===//
+//===- Request.h - requests of a generator, and its events ------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,13 +36,13 @@ struct Request {
   Sampling sampling;
   std::vector<int32_t> stopIds; ///< beside the program's
   bool ignoreStops = false;     ///< of the program
-  /// How many of the most probable tokens are told beside the chosen; -1: no
-  /// log-probabilities at all.
+  /// The number of most probable tokens that are reported beside the chosen
+  /// one; -1: no log-probabilities at all.
   int64_t logProbabilities = -1;
   /// The same of the prompt's own tokens but the first, told before the answer.
   int64_t promptLogProbabilities = -1;
   TokenMask mask; ///< none: any token may come
-  /// How many tokens of a step may be guesses of what follows, taken from where
+  /// The tokens of a step that may be guesses of what follows, taken from where
   /// the text said the same before. They change no answer.
   int64_t guesses = 0;
 };

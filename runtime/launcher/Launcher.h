@@ -40,18 +40,17 @@ inline constexpr auto kOneSignal = std::chrono::milliseconds(1000);
 /// CLOCK_MONOTONIC. May be called by a signal handler.
 bool isSameSignal(int64_t first);
 
-/// From now on kEndSignals, unless they are ignored (nohup), end what runs in
-/// order, and not the process. A second one ends that at once, unless it is a
-/// rank that tp-run launched, which sees to that.
+/// Handles kEndSignals, unless they are ignored (nohup): the first one ends the
+/// run in order, a second one the process at once, unless tp-run launched it as
+/// a rank and ends it itself.
 void heedInterrupts(bool isLaunched);
 bool isInterrupted();
 /// Ctrl-C does nothing to a rank whose launcher or rank 0 sees to it.
 void passOverInterrupts();
 
-/// The library returns failures; a process that is a rank and nothing else says
-/// what happened and ends, out of any library's calls too, and knows how
-/// launchers end the others.
-/// One per process. Its end gives SIGTERM back to the system, unless
+/// Ends a process that is a rank and nothing else when a rank fails: it says
+/// what happened, and interrupts calls of any library. There is one per
+/// process. Its destructor gives SIGTERM back to the system, unless
 /// heedInterrupts has taken it.
 class ExitPolicy {
 public:
@@ -59,7 +58,8 @@ public:
   ~ExitPolicy();
 
   std::shared_ptr<const Policy> get() const { return policy; }
-  /// ProcessInfo::starter; until then, and for tp-run, signals are left alone.
+  /// `starter` is ProcessInfo's. Signals are left alone before this call, and
+  /// for tp-run.
   void startedBy(const std::string &starter) { foreign = starter != "tp-run"; }
 
 private:

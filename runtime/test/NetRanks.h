@@ -73,7 +73,7 @@ public:
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   /// The identity that a rank of the job brings to the rendezvous.
-  ProcessInfo place(int64_t rank) const {
+  ProcessInfo identity(int64_t rank) const {
     std::map<std::string, std::string> variables{
         {"RANK", std::to_string(rank)},
         {"WORLD_SIZE", std::to_string(ranks)},

@@ -654,7 +654,7 @@ TEST(Net, RanksThatSendGarbageAreNamed) {
     Ranks ranks(3);
     ranks.start(0, "-1");
     ranks.start(1, "-1");
-    auto connections = net::rendezvous(ranks.place(2), 20);
+    auto connections = net::rendezvous(ranks.identity(2), 20);
     ASSERT_TRUE(bool(connections)) << connections.status().message();
     std::string bytes;
     for (int i = 0; i < 400; ++i)

@@ -87,7 +87,7 @@ TEST(Stalls, CallsThatHangUpAreForgotten) {
   net::Hello hello;
   hello.rank = 1;
   hello.ranks = 2;
-  hello.token = checksum(ranks.place(1).token);
+  hello.token = checksum(ranks.identity(1).token);
   hello.host = "elsewhere";
   for (int n = 0; n < 6; ++n) {
     std::optional<net::Connection> call;
