@@ -106,21 +106,36 @@ double CostModel::getCollective(int64_t messages, int64_t traffic,
   return link.start + double(messages) * link.alpha + double(traffic) / speed;
 }
 
-AxisList CostModel::getAxes(CollectiveOpInterface op) const {
-  mlir::FailureOr<AxisList> axes =
-      resolveAxes(op.getGroupAxes(), mesh, [&] { return op->emitOpError(); });
-  return succeeded(axes) ? *axes : AxisList();
+AxisList CostModel::getAxes(mlir::Operation *op, AxisListAttr axes) const {
+  mlir::FailureOr<AxisList> found =
+      resolveAxes(axes, mesh, [&] { return op->emitOpError(); });
+  return succeeded(found) ? *found : AxisList();
+}
+
+/// Each rank gets `bytes` of each other one.
+double CostModel::getGather(llvm::ArrayRef<AxisRef> axes, int64_t bytes) const {
+  int64_t ranks = getShardCount(axes);
+  return getCollective(
+      getRingHops(CollectiveKind::AllGather, ranks),
+      tp::getTraffic(CollectiveKind::AllGather, ranks * bytes, ranks), axes);
+}
+
+double CostModel::getMeeting(MeetOp op) const {
+  return getGather(getAxes(op, op.getAxes()), 0);
 }
 
 double CostModel::getCollective(CollectiveOpInterface op,
                                 unsigned parts) const {
-  AxisList axes = getAxes(op);
+  AxisList axes = getAxes(op, op.getGroupAxes());
+  if (mlir::isa<PeersOp>(op))
+    return getGather(axes, getCallBytes(op));
   return getCollective(getRingHops(op.getRow().kind, getShardCount(axes)),
                        getTraffic(op, mesh) / parts, axes);
 }
 
 Span CostModel::getSpan(CollectiveOpInterface op) const {
-  return tp::getSpan(getAxes(op), mesh, profile.ranksPerNode);
+  return tp::getSpan(getAxes(op, op.getGroupAxes()), mesh,
+                     profile.ranksPerNode);
 }
 
 //===----------------------------------------------------------------------===//

@@ -367,6 +367,14 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
         << "the mesh is here";
     return diag;
   }
+  // Once scheduled, an addend that one rank of a group has is a parameter.
+  if (auto axes = op->getAttrOfType<AxisListAttr>("tp.partial")) {
+    FailureOr<AxisList> partial =
+        resolveAxes(axes, *mesh, [&] { return op.emitError(); });
+    if (failed(partial))
+      return failure();
+    layout.partial = *partial;
+  }
   RankTensors parts = distribute(*tensor, layout, *mesh);
   for (Tensor &part : parts)
     part = store(part);

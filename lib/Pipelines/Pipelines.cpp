@@ -141,8 +141,9 @@ ProfileHandle StageOptions::getProfile() const {
   return ProfileHandle(std::move(*profile), name);
 }
 
-/// Adds the passes of schedule that follow the choice of rows in parts.
-static void buildKernels(OpPassManager &manager, const StageOptions &options) {
+/// Adds the passes that make calls of kernels and of libraries of what
+/// computes.
+static void buildCalls(OpPassManager &manager, const StageOptions &options) {
   TargetHandle target = options.target;
   // The products of a kernel differ, so that each has a result to write.
   manager.addPass(createCSEPass());
@@ -150,13 +151,16 @@ static void buildKernels(OpPassManager &manager, const StageOptions &options) {
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createSplitSums());
-  // A profile is of devices, or of links between hosts: no memory is shared.
-  if (target->getTraits().readsPeers)
-    manager.addNestedPass<func::FuncOp>(
-        createReadPeers({options.sums, target->getTraits().leastStartedBytes,
-                         bool(options.getProfile())}));
+  manager.addNestedPass<func::FuncOp>(
+      createReadPeers({options.sums, target->getTraits().leastStartedBytes,
+                       target, options.getProfile()}));
   manager.addPass(createFormKernels());
-  buildOverlap(manager, target->getTraits(), options.overlap);
+}
+
+/// Adds the passes of schedule that follow the choice of rows in parts.
+static void buildKernels(OpPassManager &manager, const StageOptions &options) {
+  buildCalls(manager, options);
+  buildOverlap(manager, options.target->getTraits(), options.overlap);
   manager.addPass(createPlanBuffers());
 }
 
@@ -173,6 +177,12 @@ void tp::buildSplitRows(OpPassManager &manager, unsigned chunks) {
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
   manager.addNestedPass<func::FuncOp>(
       createSplitRows({chunks, ProfileHandle(), false}));
+}
+
+void tp::buildPeerSums(OpPassManager &manager) {
+  StageOptions options;
+  options.sums = SumForm::Peer;
+  buildCalls(manager, options);
 }
 
 static void buildSchedule(OpPassManager &manager, const StageOptions &options) {
@@ -302,7 +312,7 @@ struct StagePipelineOptions<Stage::Schedule>
                           llvm::cl::init(Overlap())};
   Option<SumForm> sums{*this, "all-reduce",
                        llvm::cl::desc("how ranks that share memory add up"),
-                       llvm::cl::init(SumForm::Library), getSumFormValues()};
+                       llvm::cl::init(SumForm::Auto), getSumFormValues()};
   Option<ProfileHandle> link{
       *this, "link",
       llvm::cl::desc("the profile of the device and its links (the target's)")};

@@ -69,8 +69,12 @@ struct ReadPeersPass : tp::impl::ReadPeersBase<ReadPeersPass> {
   void runOnOperation() override {
     if (form == SumForm::Library)
       return;
+    bool readsPeers = target->getTraits().readsPeers;
     for (AllReduceOp op : collect()) {
-      std::string reason = findObstacle(op);
+      std::string reason = readsPeers
+                               ? findObstacle(op)
+                               : "kernels of " + target->getText().str() +
+                                     " cannot read other ranks' memory";
       MeshOp mesh = lookupMesh(op, op.getMeshAttr());
       int64_t ranks =
           getGroupSize(cast<CollectiveOpInterface>(op.getOperation()),
@@ -93,8 +97,11 @@ struct ReadPeersPass : tp::impl::ReadPeersBase<ReadPeersPass> {
   /// The reason that the cost model has against it.
   std::string findLoss(AllReduceOp op, int64_t ranks) {
     int64_t bytes = getTensorBytes(cast<RankedTensorType>(op.getType()));
-    if (linked)
-      return "a profile describes the links that it goes over";
+    if (link &&
+        CostModel(*link, lookupMesh(op, op.getMeshAttr()).getMesh().toMesh())
+            .getSpan(op)
+            .leavesNode())
+      return "its ranks are on several nodes";
     if (op->hasAttr(partAttrName))
       return "its parts run beside products";
     if (mostBytes > 0 && bytes >= mostBytes)

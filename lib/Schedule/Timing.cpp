@@ -37,20 +37,26 @@ private:
   const CostModel &model;
 
   LogicalResult runKernel(Operation *op, Clock &clock);
-  void addWait(CollectiveOpInterface op, double waited);
+  CallSeconds &addCall(Operation *op, LedgerAttr entry, double time);
+  void addWait(Operation *op, LedgerAttr entry, double waited);
 };
 
 } // namespace
 
 /// The number of an entry; -1 where a collective has none.
-static int64_t getId(CollectiveOpInterface op) {
-  LedgerAttr entry = op.getLedgerEntry();
-  return entry ? entry.getId() : -1;
+static int64_t getId(LedgerAttr entry) { return entry ? entry.getId() : -1; }
+
+CallSeconds &Run::addCall(Operation *op, LedgerAttr entry, double time) {
+  time *= double(getRunCount(op));
+  CallSeconds &call = calls[getId(entry)];
+  call.total += time;
+  seconds.communication += time;
+  return call;
 }
 
-void Run::addWait(CollectiveOpInterface op, double waited) {
+void Run::addWait(Operation *op, LedgerAttr entry, double waited) {
   waited *= double(getRunCount(op));
-  calls[getId(op)].exposed += waited;
+  calls[getId(entry)].exposed += waited;
   seconds.exposed += waited;
 }
 
@@ -81,18 +87,20 @@ FailureOr<double> Run::run(Block &block) {
     } else if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
       double time = model.getCollective(collective);
       done[&op] = clock.start(time);
-      time *= double(getRunCount(&op));
-      CallSeconds &call = calls[getId(collective)];
+      LedgerAttr entry = collective.getLedgerEntry();
+      CallSeconds &call = addCall(&op, entry, time);
       Span span = model.getSpan(collective);
-      call.total += time;
       call.ranks = span.ranks;
       call.nodes = span.nodes;
-      seconds.communication += time;
       if (!getAwait(&op))
-        addWait(collective, clock.wait(done.at(&op)));
+        addWait(&op, entry, clock.wait(done.at(&op)));
+    } else if (auto meet = dyn_cast<MeetOp>(op)) {
+      double time = model.getMeeting(meet);
+      addCall(meet, meet.getLedgerAttr(), time);
+      addWait(meet, meet.getLedgerAttr(), clock.wait(clock.start(time)));
     } else if (auto await = dyn_cast<AwaitOp>(op)) {
       auto started = await.getStarted().getDefiningOp<CollectiveOpInterface>();
-      addWait(started, clock.wait(done.at(started)));
+      addWait(started, started.getLedgerEntry(), clock.wait(done.at(started)));
     } else if (failed(runKernel(&op, clock))) {
       return failure();
     }

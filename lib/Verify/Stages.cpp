@@ -10,21 +10,23 @@
 #include "tp/Verify/Stages.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Pipelines/Pipelines.h"
 
 using namespace mlir;
 
 namespace tp {
 
-/// The first step of the stage schedule: rows in parts, as `--overlap rows=C`
-/// has them. What follows is no tensors any more, and is executed.
-static constexpr StringLiteral rowsName = "rows";
+/// Steps of the stage schedule: rows in parts, as `--overlap rows=C` has them,
+/// and kernels that sum up, as `--all-reduce peer` has them. What follows is no
+/// tensors any more, and is executed.
+static constexpr StringLiteral rowsName = "rows", peersName = "peers";
 /// Three parts, because three divides few sizes evenly.
 static constexpr unsigned rowParts = 3;
 
 ArrayRef<StringRef> getVerifiableStages() {
   static const StringRef stages[] = {"propagate", "partition", "collectives",
-                                     "lower", rowsName};
+                                     "lower",     rowsName,    peersName};
   return stages;
 }
 
@@ -72,6 +74,17 @@ std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,
                         return passes.run(module);
                       },
                       Check::Interpret});
+  if (llvm::is_contained(compared, peersName))
+    stages.push_back(
+        {peersName.str(),
+         [](ModuleOp module) {
+           // Kernels make other values: results are compared.
+           module->walk([](Operation *op) { op->removeAttr(valueIdAttrName); });
+           PassManager passes(module.getContext());
+           buildPeerSums(passes);
+           return passes.run(module);
+         },
+         Check::Interpret});
   while (!stages.empty() && stages.back().check == Check::No)
     stages.pop_back();
   return stages;

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../collectives/SharedGroup.h"
 #include "RunFixture.h"
 #include "ThreadRanks.h"
 
@@ -137,6 +138,90 @@ TEST(Peers, AddendsAreInTheGroupsOrderWhoeverIsFirst) {
   EXPECT_EQ(wrong, 0);
 }
 
+/// Adds up what three ranks have, by their positions.
+using Add = float (*)(int64_t rank, const float *values);
+
+/// Counts the ranks whose sums, which `add` makes, have other bits than the
+/// library's all-reduce.
+static int64_t countWrongSums(tprt_type type, Add add) {
+  constexpr int64_t kRanks = 3, kCount = 64;
+  auto backend = threads(kRanks, 30);
+  Collective c = sumOf(kCount);
+  c.type = type;
+  std::atomic<int64_t> wrong = 0;
+  inGroup(*backend, [&](int64_t r, Communicator &group) {
+    std::mt19937 random(unsigned(r + 1));
+    std::string mine = toBytes(type, randomFloats(random, kCount));
+    std::string wanted = mine;
+    ASSERT_OK(group.run(c, {0, 0}, mine.data(), wanted.data()));
+    const void *addends[kRanks] = {};
+    ASSERT_OK(group.peers(c, {1, 0}, mine.data(), addends));
+    std::vector<float> values[kRanks], sum(kCount);
+    for (int64_t i = 0; i < kRanks; ++i)
+      values[i] =
+          toFloats(type, std::string(static_cast<const char *>(addends[i]),
+                                     mine.size()));
+    for (int64_t e = 0; e < kCount; ++e) {
+      const float of[kRanks] = {values[0][e], values[1][e], values[2][e]};
+      sum[e] = add(r, of);
+    }
+    wrong += toBytes(type, sum) != wanted;
+    ASSERT_OK(group.peers(c, {1, 0}, nullptr, nullptr));
+  });
+  return wrong;
+}
+
+TEST(Peers, OneOrderHasTheBitsOfTheCollective) {
+  auto inOrder = [](int64_t, const float *v) { return v[0] + v[1] + v[2]; };
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    EXPECT_EQ(countWrongSums(type, inOrder), 0);
+}
+
+TEST(Peers, ARankThatAddsItsOwnFirstIsSeen) {
+  auto ownFirst = [](int64_t r, const float *v) {
+    return v[r] + v[r == 0 ? 1 : 0] + v[r == 2 ? 1 : 2];
+  };
+  // Two numbers have one sum.
+  EXPECT_EQ(countWrongSums(TPRT_F32, ownFirst), 1);
+}
+
+TEST(Peers, SumsInTheOrderOfArrivalAreSeen) {
+  auto lastFirst = [](int64_t, const float *v) { return v[2] + v[0] + v[1]; };
+  EXPECT_EQ(countWrongSums(TPRT_F32, lastFirst), 3);
+}
+
+TEST(Peers, SumsThatAreRoundedTwiceAreSeen) {
+  auto narrow = [](int64_t, const float *v) {
+    return toFloats(TPRT_BF16, toBytes(TPRT_BF16, {v[0] + v[1]}))[0] + v[2];
+  };
+  EXPECT_EQ(countWrongSums(TPRT_BF16, narrow), 3);
+}
+
+/// Two members meet; the generation is `first` before, and set to `reset`, if
+/// that is not negative, before one of them looks.
+static Barrier::Result meet(uint32_t first, int64_t reset) {
+  Barrier barrier{};
+  barrier.generation = first;
+  std::atomic<uint32_t> aborted = 0;
+  uint32_t ticket = barrier.arrive(2, true);
+  barrier.arrive(2, true);
+  if (reset >= 0)
+    barrier.generation = uint32_t(reset);
+  return barrier.pass(ticket, {.oneProcess = true,
+                               .crowded = true,
+                               .timeout = 0.01,
+                               .aborted = aborted});
+}
+
+TEST(Peers, GenerationsCountAcrossStepsAndWrapAround) {
+  EXPECT_EQ(meet(0, -1), Barrier::Result::Passed);
+  EXPECT_EQ(meet(UINT32_MAX, -1), Barrier::Result::Passed);
+}
+
+TEST(Peers, AGenerationThatIsResetBetweenStepsIsSeen) {
+  EXPECT_EQ(meet(0, 0), Barrier::Result::TimedOut);
+}
+
 TEST(Peers, AMeetingFreesTheOnlySlot) {
   auto backend = threads(3, 30);
   Collective c = sumOf(1);
@@ -173,6 +258,22 @@ TEST(Peers, MissingRankIsNamed) {
   EXPECT_EQ(statuses[0].message(),
             "rank 0 waited in call 5 layer 7: rank 1 did not arrive within 0.2 "
             "s, last seen after call 4 layer 6");
+}
+
+TEST(Peers, ARankThatFailsEndsTheWaitOfTheOthers) {
+  auto backend = threads(3, 1000);
+  Collective c = sumOf(1);
+  std::vector<Status> statuses(3);
+  int64_t slots[3] = {};
+  inGroup(*backend, [&](int64_t r, Communicator &group) {
+    const void *addends[3] = {};
+    if (r == 1)
+      backend->abort(lostError("rank 1 is lost"));
+    else
+      statuses[r] = group.peers(c, {0, 0}, &slots[r], addends);
+  });
+  for (int64_t r : {0, 2})
+    EXPECT_EQ(statuses[r].message(), "rank 1 is lost");
 }
 
 TEST(Peers, DisagreementIsFound) {

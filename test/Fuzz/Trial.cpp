@@ -106,6 +106,27 @@ static void countRows(ModuleOp module, std::map<std::string, int64_t> &counts) {
   });
 }
 
+/// Counts sums by who makes them: a kernel that computes something else as
+/// well, a kernel of its own, or a call.
+static void countSums(ModuleOp module, std::map<std::string, int64_t> &counts) {
+  auto isFused = [&](Operation *reader) {
+    auto call = dyn_cast<func::CallOp>(reader);
+    if (!call)
+      return false;
+    auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
+    return !llvm::hasSingleElement(kernel.getOps<linalg::LinalgOp>());
+  };
+  module.walk([&](PeersOp op) {
+    ++counts[llvm::any_of(op->getUsers(), isFused)
+                 ? "sums: in a kernel with other work"
+                 : "sums: in a kernel of their own"];
+  });
+  module.walk([&](AllReduceOp op) {
+    if (auto reason = op->getAttrOfType<StringAttr>(libraryAttrName))
+      ++counts["sums: a call, as " + reason.str()];
+  });
+}
+
 /// True if an error is about what no program is written with: then it is no
 /// refusal, but one of our own verifiers, or the runtime, stops what a stage
 /// made.
@@ -187,9 +208,14 @@ static void verifyTrial(Trial &trial, ModuleOp module,
   bool breaksOwnWork = false;
   for (VerifyStage &step : steps)
     step.run = [&, run = step.run, name = step.name](ModuleOp module) {
+      // What the last stage makes has no value ids, and is not counted.
+      if (name == "peers")
+        coverage.add(module);
       LogicalResult result = run(module);
       if (succeeded(result) && name == "rows")
         countRows(module, trial.counts);
+      if (succeeded(result) && name == "peers")
+        countSums(module, trial.counts);
       breaksOwnWork |= failed(result) && isPerRank(module);
       return result;
     };
@@ -227,7 +253,8 @@ static void verifyTrial(Trial &trial, ModuleOp module,
     return;
   }
   trial.outcome = Outcome::Equal;
-  coverage.add(module);
+  if (steps.back().name != "peers")
+    coverage.add(module);
   trial.coverage = coverage.toText();
 }
 

@@ -243,7 +243,7 @@ int main(int argc, char **argv) {
       return 2;
     }
   if (words.empty())
-    words = {"propagate", "partition", "collectives", "rows"};
+    words = {"propagate", "partition", "collectives", "rows", "peers"};
 
   DialectRegistry registry;
   tp::registerAllDialects(registry);

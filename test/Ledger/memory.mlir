@@ -41,8 +41,8 @@
 // JSON: "kernel": "rows",
 // JSON-NEXT: "type": "f32",
 // JSON-NEXT: "count": 1,
-// JSON-NEXT: "flops": 65536,
-// JSON-NEXT: "bytes": 32768
+// JSON-NEXT: "flops": 69632,
+// JSON-NEXT: "bytes": 49152
 func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %w = tp.parameter "w" : tensor<64x64xf32>
   %y = nn.linear %x, %w : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>

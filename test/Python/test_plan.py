@@ -543,6 +543,25 @@ def test_stated_is_measured(capsys, tmp_path, fixture, kind):
     assert times and all(one["predicted"] > 0 and one["measured"] > 0 for one in times)
 
 
+@pytest.mark.parametrize("model, meetings", [
+    (FIXTURES / "llama-gqa", 1), (TEST / "families/falcon-7b", 2)])
+def test_sums_without_a_call(tmp_path, model, meetings):
+    """On one node a sum takes as long as a gather of its addends, and as a meeting behind its
+    readers where the program has one; between nodes it is a call, which takes two messages."""
+    workload = _work.Workload("run", seq=4, batch=1)
+    link = json.loads(profile(tmp_path).read_text())["links"][0]
+    for ranks, form, messages in ((2, "one_shot", meetings), (1, "library", 2)):
+        figures = profile(tmp_path, ranks_per_node=ranks, links=[link, link]).read_text()
+        told = _work.compile_one(model, workload, "megatron", 2, "cpu", figures)
+        layers = [line for line in told.collectives("main") if line["layer"]]
+        assert layers
+        for line in layers:
+            assert line["form"] == form
+            assert ("library" in line) == (form == "library")
+            assert line["seconds"] == pytest.approx(
+                line["count"] * (messages * 1e-6 + line["traffic"] / 1e9))
+
+
 def test_measure(tmp_path, monkeypatch):
     """A profile that this machine's own programs made is one that can be read."""
     monkeypatch.setattr(_measure, "WIDTH", 128)

@@ -1,7 +1,8 @@
 // RUN: tp-opt %s --pass-pipeline='builtin.module(func.func(tp-read-peers{form=peer}),tp-form-kernels)' --split-input-file | FileCheck %s
 // RUN: tp-opt %s --pass-pipeline='builtin.module(func.func(tp-read-peers))' --split-input-file | FileCheck %s --check-prefix=AUTO
 // RUN: tp-opt %s --pass-pipeline='builtin.module(func.func(tp-read-peers{most-bytes=256}))' --split-input-file | FileCheck %s --check-prefix=SMALL
-// RUN: tp-opt %s --pass-pipeline='builtin.module(func.func(tp-read-peers{linked=true}))' --split-input-file | FileCheck %s --check-prefix=LINKED
+// RUN: tp-opt %s --pass-pipeline='builtin.module(func.func(tp-read-peers{link=h100}))' --split-input-file | FileCheck %s --check-prefix=LINKED
+// RUN: tp-opt %s --pass-pipeline='builtin.module(func.func(tp-read-peers{target=cuda}))' --split-input-file | FileCheck %s --check-prefix=DEVICE
 
 tp.mesh @mesh <["tp"=3]>
 
@@ -20,8 +21,8 @@ tp.mesh @mesh <["tp"=3]>
 // CHECK: math.absf
 // AUTO-LABEL: func.func @main
 // AUTO: tp.peers
-// LINKED-LABEL: func.func @main
-// LINKED: tp.library = "a profile describes the links that it goes over"
+// DEVICE-LABEL: func.func @main
+// DEVICE: tp.library = "kernels of cuda cannot read other ranks' memory"
 // SMALL-LABEL: func.func @main
 // SMALL: tp.all_reduce sum {{.*}} {tp.library = "it has 256 B or more, and can run beside other work"}
 func.func @main(%x: tensor<2x64xbf16>) -> (tensor<2x64xbf16>, tensor<6x64xbf16>) {
@@ -89,4 +90,20 @@ func.func @others(%x: tensor<f32>, %y: tensor<4xcomplex<f32>>, %z: tensor<4xf32>
   %t = tp.all_reduce sum %y over @mesh ["tp"] : tensor<4xcomplex<f32>> -> tensor<4xcomplex<f32>>
   %u = tp.all_reduce sum %z over @mesh ["tp"] {tp.part = array<i64: 0, 2>} : tensor<4xf32> -> tensor<4xf32>
   return %s, %t, %u : tensor<f32>, tensor<4xcomplex<f32>>, tensor<4xf32>
+}
+
+// -----
+
+// A node of the profile has eight ranks.
+tp.mesh @mesh <["dp"=2, "tp"=8]>
+
+// LINKED-LABEL: func.func @nodes
+// LINKED: tp.peers {{.*}} ["tp"]
+// LINKED: tp.library = "its ranks are on several nodes"
+// AUTO-LABEL: func.func @nodes
+// AUTO-COUNT-2: tp.peers
+func.func @nodes(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %s = tp.all_reduce sum %x over @mesh ["tp"] : tensor<4xf32> -> tensor<4xf32>
+  %t = tp.all_reduce sum %x over @mesh ["dp"] : tensor<4xf32> -> tensor<4xf32>
+  return %s, %t : tensor<4xf32>, tensor<4xf32>
 }

@@ -64,8 +64,8 @@ struct CommandLine {
                "collective runs beside the products of others"),
       cl::value_desc("WHAT"), cl::cat(category)};
   tp::WordOption<tp::SumForm> allReduce{
-      "all-reduce", cl::desc("How ranks that share memory add up (library)"),
-      tp::getSumFormValues(), cl::init(tp::SumForm::Library),
+      "all-reduce", cl::desc("How ranks that share memory add up (auto)"),
+      tp::getSumFormValues(), cl::init(tp::SumForm::Auto),
       cl::cat(category)};
   cl::opt<std::string> link{
       "link",

@@ -58,8 +58,11 @@ public:
   /// Infinity if the groups leave a node and the profile has no link that does.
   double getCollective(int64_t messages, int64_t traffic,
                        llvm::ArrayRef<AxisRef> axes) const;
-  /// The seconds of one of `parts` equal parts of a collective.
+  /// The seconds of one of `parts` equal parts of a collective. Those of
+  /// `tp.peers` are a gather's of the addends, which each rank reads.
   double getCollective(CollectiveOpInterface op, unsigned parts = 1) const;
+  /// The seconds in which the members of a group meet.
+  double getMeeting(MeetOp op) const;
   /// How the groups of a collective lie on nodes.
   Span getSpan(CollectiveOpInterface op) const;
 
@@ -67,7 +70,8 @@ private:
   const Profile &profile;
   Mesh mesh;
 
-  AxisList getAxes(CollectiveOpInterface op) const;
+  AxisList getAxes(mlir::Operation *op, AxisListAttr axes) const;
+  double getGather(llvm::ArrayRef<AxisRef> axes, int64_t bytes) const;
 };
 
 /// The times of a program whose operations are added in the order in which they

@@ -65,7 +65,7 @@ struct StageOptions {
   /// Tells the schedule stage what may run beside collectives.
   Overlap overlap;
   /// Tells the schedule stage how ranks that share memory add up.
-  SumForm sums = SumForm::Library;
+  SumForm sums = SumForm::Auto;
   /// The device and the links by which schedule decides; without one, those of
   /// the target, where it has any.
   ProfileHandle link;
@@ -87,6 +87,10 @@ void buildStage(mlir::OpPassManager &manager, Stage stage,
 /// finds them; collectives are not joined and weights not stored as schedule
 /// does before.
 void buildSplitRows(mlir::OpPassManager &manager, unsigned chunks);
+
+/// Adds the passes that make calls of kernels and of libraries, of kernels that
+/// sum up the addends of all ranks wherever they can.
+void buildPeerSums(mlir::OpPassManager &manager);
 
 /// Adds what verifies that a module is as `stage` leaves it, if anything does:
 /// the last pass of the stage.

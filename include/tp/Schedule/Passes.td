@@ -403,10 +403,12 @@ def ReadPeers : Pass<"tp-read-peers", "::mlir::func::FuncOp"> {
     that kernel.
 
     `form=auto` asks the cost model (`tp/Cost/CostModel.h`) of each all-reduce of
-    fewer than `most-bytes`, unless it is one part of several; `peer` takes all
-    sums of one tensor, `library` none. One that stays a call says why in
-    `tp.library`. Other reductions than sums, and several all-reduces that are one
-    call (`tp.join`), stay calls.
+    fewer than `most-bytes`, unless it is one part of several or its group has
+    ranks on several nodes of the profile `link`; `peer` takes all sums of one
+    tensor, `library` none. One that stays a call says why in `tp.library`. Other
+    reductions than sums, several all-reduces that are one call (`tp.join`), and
+    all reductions of targets whose kernels cannot read other ranks' memory stay
+    calls.
 
     Before:
     ```mlir
@@ -442,9 +444,10 @@ def ReadPeers : Pass<"tp-read-peers", "::mlir::func::FuncOp"> {
                  Option<"mostBytes", "most-bytes", "int64_t", "0",
                         "auto leaves a call what has so many bytes, because it "
                         "can run beside other work; 0: any number">,
-                 Option<"linked", "linked", "bool", "false",
-                        "auto leaves every sum a call, because a profile "
-                        "describes the links between ranks">];
+                 TP_TargetOption,
+                 Option<"link", "link", "::tp::ProfileHandle", "",
+                        "the profile that says which ranks are on one node "
+                        "(without one, all are)">];
   let statistics = [Statistic<"numPeer", "peer", "all-reduces that are no call">];
 }
 

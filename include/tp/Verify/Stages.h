@@ -16,7 +16,8 @@
 namespace tp {
 
 /// The stages that can be compared, in order: propagate, partition,
-/// collectives, lower, and rows, which is collectives with rows in parts.
+/// collectives, lower, rows, which is collectives with rows in parts, and
+/// peers, in which kernels sum up the addends of all ranks.
 llvm::ArrayRef<llvm::StringRef> getVerifiableStages();
 
 /// The stages import, which is compared, and differentiate, which adds

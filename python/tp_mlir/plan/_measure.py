@@ -65,7 +65,8 @@ class _Bench:
         plan.write_text(json.dumps(_CUT))
         told = json.loads(_tools.run(
             "tp-compile", [source, "--mesh", f"tp={degree}", "--plan",
-                           plan if degree > 1 else "replicated", "-o", made, "--explain=json"]))
+                           plan if degree > 1 else "replicated", "--all-reduce", "library", "-o", made,
+                           "--explain=json"]))
         flops = sum(work["count"] * work["flops"] for work in told["functions"][0]["work"])
         stats = json.loads(_tools.run("tp-run", [made, "--weights", "random:1", "--repeat", repeat,
                                                  "--stats=json", "--timeline", timeline]))
