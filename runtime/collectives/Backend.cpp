@@ -47,6 +47,13 @@ Status Communicator::peers(const Collective &entry, CallSite site,
   return {};
 }
 
+int64_t Communicator::scratchBytes() const {
+  int64_t bytes = 0;
+  for (const auto &[id, buffer] : sums)
+    bytes += buffer.size();
+  return bytes;
+}
+
 Expected<std::unique_ptr<Communicator>>
 Backend::communicator(int64_t rank, const std::vector<int64_t> &members) {
   auto self = std::find(members.begin(), members.end(), rank);

@@ -66,6 +66,8 @@ public:
   /// After a step that failed, and whose failure the backend knows: forgets
   /// what has not been finished. Returns once this member works on none of it.
   virtual void abandon() {}
+  /// Bytes that `peers` takes here beside the program's plan.
+  int64_t scratchBytes() const;
 
 private:
   /// The result of each ledger entry's all-reduce, and behind it the other

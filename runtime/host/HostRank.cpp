@@ -185,7 +185,7 @@ tprt_rank::Memory HostRank::memory() const {
   // Pages are counted whole: never more than was asked for.
   m.arenaUsed = std::min(m.arenaStated, arena.touched());
   m.commUsed = std::min(m.commStated, comm.touched());
-  m.scratch = scratch.size();
+  m.scratch = scratch.size() + collectiveScratch();
   for (const auto &engine : engines)
     if (engine)
       m.scratch += engine->scratchBytes();

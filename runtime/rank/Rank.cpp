@@ -124,6 +124,13 @@ Status tprt_rank::peers(int32_t id, int64_t layer, const void *in,
                                      addends);
 }
 
+int64_t tprt_rank::collectiveScratch() const {
+  int64_t bytes = 0;
+  for (const auto &[members, communicator] : communicators)
+    bytes += communicator->scratchBytes();
+  return bytes;
+}
+
 Status tprt_rank::finishCollective(int32_t id, int64_t layer) {
   if (id < 0 || id >= int64_t(manifest.collectives.size()))
     return internalError("collective ", id, " is not in the ledger");

@@ -138,6 +138,8 @@ protected:
   /// Gives the addends of a ledger entry's members (tprt_api::peers).
   tprt::Status peers(int32_t id, int64_t layer, const void *in,
                      const void **addends);
+  /// Bytes that collectives take beside the plan.
+  int64_t collectiveScratch() const;
   /// Waits for the last start of an entry in `layer`.
   tprt::Status finishCollective(int32_t id, int64_t layer);
   /// After a step that failed: nothing of what it started goes on.

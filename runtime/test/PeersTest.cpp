@@ -312,6 +312,7 @@ TEST(Peers, WithoutSharedMemoryTheSumComesWithNeutralAddends) {
     c.type = type;
     c.axes = {{.size = kRanks}};
     group.sum = toBytes(type, values);
+    EXPECT_EQ(group.scratchBytes(), 0);
     const void *addends[kRanks], *others[kRanks];
     ASSERT_OK(group.peers(c, {0, 0}, values.data(), addends));
     std::string sum = std::exchange(group.sum, toBytes(type, {9, 9, 9, 9}));
@@ -328,6 +329,8 @@ TEST(Peers, WithoutSharedMemoryTheSumComesWithNeutralAddends) {
     // There is nobody to wait for.
     ASSERT_OK(group.peers(c, {1, 0}, nullptr, nullptr));
     EXPECT_EQ(group.calls, 2);
+    // Both entries have a result and other addends, each on a place of its own.
+    EXPECT_GE(group.scratchBytes(), 4 * TPRT_ALIGNMENT);
   }
 }
 
