@@ -37,6 +37,7 @@ public:
     return found == outcomes.end() ? 0 : found->second.size();
   }
   Coverage coverage;
+  std::map<std::string, int64_t> counts;
 
 private:
   /// Messages that differ in numbers only, with how many and the first seed.
@@ -47,7 +48,6 @@ private:
 
   std::map<Outcome, std::vector<uint64_t>> outcomes;
   Reasons refusals, undefined;
-  std::map<std::string, int64_t> counts;
   std::vector<std::pair<double, uint64_t>> times;
 };
 } // namespace
@@ -183,6 +183,12 @@ static bool judge(const Summary &summary, unsigned programs,
                  << "' of the reshard table\n";
     isGood &= !requireRows;
   }
+  for (const char *key :
+       {"rows: part of a collective", "sums: in a kernel with other work"})
+    if (requireRows && !summary.counts.contains(key)) {
+      llvm::outs() << "no program has '" << key << "'\n";
+      isGood = false;
+    }
   return isGood;
 }
 
@@ -212,7 +218,8 @@ int main(int argc, char **argv) {
                                cl::desc("Per cent that may be refused"));
   cl::opt<bool> requireRows(
       "require-rows", cl::cat(category),
-      cl::desc("Fail if a row of the reshard table is never used"));
+      cl::desc("Fail if a row of the reshard table is never used, no "
+               "collective is in parts or no sum is in a kernel with others"));
   cl::HideUnrelatedOptions(category);
   if (!tp::parseCommandLine(argc, argv,
                             "Random programs, meshes and annotations\n"))
