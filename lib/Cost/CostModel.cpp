@@ -143,19 +143,19 @@ Span CostModel::getSpan(CollectiveOpInterface op) const {
 //===----------------------------------------------------------------------===//
 
 void Clock::run(double seconds) {
-  // Up to when the link is busy, kernels are slower.
-  double slow = std::max(0.0, linkFree - now);
-  double done = std::min(seconds, slow * beside);
-  now += done / beside + (seconds - done);
+  double left = started - done;
+  double both = std::min(seconds / beside, left / linkBeside);
+  done += std::min(left, both * linkBeside);
+  now += both + std::max(0.0, seconds - both * beside);
 }
 
-double Clock::start(double seconds) {
-  return linkFree = std::max(now, linkFree) + seconds;
-}
+double Clock::start(double seconds) { return started += seconds; }
 
-double Clock::wait(double time) {
-  // A wait for what never comes is endless, each time.
-  double waited = std::isinf(time) ? time : std::max(0.0, time - now);
+double Clock::wait(double work) {
+  double waited = std::max(0.0, work - done);
   now += waited;
+  // Whoever waits for what never comes waits for ever, each time.
+  if (!std::isinf(waited))
+    done += waited;
   return waited;
 }

@@ -219,7 +219,8 @@ static bool fromJSON(const json::Value &value, Profile &profile,
   if (!checkKeys(value,
                  {"name", "target", "measured", "memory", "reserved", "shared",
                   "ranks_per_node", "matrix", "rows", "vector", "bandwidth",
-                  "kernel_seconds", "efficiency", "beside", "links", "price"},
+                  "kernel_seconds", "efficiency", "beside", "link_beside",
+                  "links", "price"},
                  path))
     return false;
   const json::Object &object = *value.getAsObject();
@@ -251,7 +252,9 @@ static bool fromJSON(const json::Value &value, Profile &profile,
     return readFigure(value, share, path, readShare);
   };
   return readMember(object, "beside", profile.beside, path, readShareFigure,
-                    /*isOptional=*/true);
+                    /*isOptional=*/true) &&
+         readMember(object, "link_beside", profile.linkBeside, path,
+                    readShareFigure, /*isOptional=*/true);
 }
 
 double Profile::getRowEfficiency(int64_t count) const {

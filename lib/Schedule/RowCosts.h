@@ -36,8 +36,11 @@ public:
   /// The cost of one of `parts` equal parts of `op`, of which `cut` says which
   /// operands are in parts; null if it is whole.
   PartCost get(mlir::Operation *op, const OpParts *cut, unsigned parts) const;
-  /// The share of its speed that the processor keeps beside the link.
-  double getBeside() const { return model ? model->getProfile().beside : 1; }
+  /// Returns a clock of the model's processor and link.
+  Clock getClock() const {
+    return model ? Clock(model->getProfile()) : Clock(1);
+  }
+  bool hasModel() const { return model; }
 
 private:
   const CostModel *model = nullptr;

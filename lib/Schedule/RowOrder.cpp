@@ -95,7 +95,7 @@ struct Task {
   /// Tasks that need this one, and those that it needs and that have not run.
   SmallVector<unsigned, 4> readers;
   unsigned missing = 0;
-  /// When its operands are there.
+  /// The link's work once its operands are there.
   double ready = 0;
 };
 
@@ -119,10 +119,10 @@ public:
       if (!isSame || i == part)
         addNeed(first[segment] + i, task);
   }
-  /// Runs all tasks: `run(task)` returns when the results of one are there, and
-  /// `getNow` the time.
+  /// Runs all tasks: `run(task)` returns the link's work once the results of
+  /// one are there, and `getWork` what it has done.
   void run(function_ref<double(const Task &)> run,
-           function_ref<double()> getNow);
+           function_ref<double()> getWork);
 
 private:
   std::vector<Task> tasks;
@@ -138,7 +138,7 @@ private:
 } // namespace
 
 void Tasks::run(function_ref<double(const Task &)> run,
-                function_ref<double()> getNow) {
+                function_ref<double()> getWork) {
   // The furthest task runs if several can; if none can, the first to be ready.
   auto isNearer = [&](unsigned a, unsigned b) {
     return tasks[a].segment < tasks[b].segment;
@@ -155,8 +155,8 @@ void Tasks::run(function_ref<double(const Task &)> run,
       waiting.push(task);
   while (!runnable.empty() || !waiting.empty()) {
     while (!waiting.empty() &&
-           (tasks[waiting.top()].ready <= getNow() || runnable.empty())) {
-      bool isThere = tasks[waiting.top()].ready <= getNow();
+           (tasks[waiting.top()].ready <= getWork() || runnable.empty())) {
+      bool isThere = tasks[waiting.top()].ready <= getWork();
       runnable.push(waiting.top());
       waiting.pop();
       if (!isThere)
@@ -211,11 +211,11 @@ void RowOrder::run(Visit visit) {
         clock.run(segment.cost.work);
         work += segment.cost.work;
         double done = segment.cost.link > 0 ? clock.start(segment.cost.link)
-                                            : clock.getNow();
+                                            : clock.getLinkWork();
         visit(segment, task.part);
         return done;
       },
-      [&] { return clock.getNow(); });
+      [&] { return clock.getLinkWork(); });
   segments.clear();
   segmentOf.clear();
 }

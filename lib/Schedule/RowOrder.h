@@ -34,7 +34,7 @@ public:
   using Visit = llvm::function_ref<void(const Segment &, unsigned part)>;
 
   RowOrder(const RowPlan &plan, const RowCosts &costs)
-      : plan(plan), costs(costs), clock(costs.getBeside()) {}
+      : plan(plan), costs(costs), clock(costs.getClock()) {}
 
   /// Adds an operation, in the order of its block. One that the plan does not
   /// cut is a segment of one part.
@@ -45,9 +45,7 @@ public:
   void run(Visit visit);
 
   /// When all that has run is done, and the work in it.
-  double getEnd() const {
-    return std::max(clock.getNow(), clock.getLinkFree());
-  }
+  double getEnd() const { return clock.getEnd(); }
   double getWork() const { return work; }
 
 private:

@@ -76,7 +76,7 @@ LogicalResult Run::runKernel(Operation *op, Clock &clock) {
 }
 
 FailureOr<double> Run::run(Block &block) {
-  Clock clock(model.getProfile().beside);
+  Clock clock(model.getProfile());
   DenseMap<Operation *, double> done;
   for (Operation &op : block) {
     if (auto loop = dyn_cast<RepeatOp>(op)) {

@@ -151,6 +151,7 @@ def test_bad_command_line(capsys, words, text):
     ({"rows": [{"rows": 4, "efficiency": 0.5}, {"rows": 4, "efficiency": 1}]},
      "rows[1].rows: expected an integer above 4"),
     ({"beside": {"value": 2, "source": "x"}}, "beside.value: expected a number above 0"),
+    ({"link_beside": {"value": 2, "source": "x"}}, "link_beside.value: expected a number above 0"),
     ({"efficiency": {"matrix": 2, "attention": 1, "vector": 1, "bandwidth": 1}},
      "efficiency.matrix: expected a number above 0 and at most 1, got 2"),
     ({"links": []}, "links: expected a list of the link within a node and, if there is one, of "

@@ -76,22 +76,31 @@ private:
 
 /// The times of a program whose operations are added in the order in which they
 /// run, on a processor and a link. Collectives use the link one after the
-/// other; kernels beside them keep the profile's share of their speed.
+/// other; while a kernel runs beside one, each keeps its share of its speed.
 class Clock {
 public:
-  explicit Clock(double beside) : beside(beside) {}
+  explicit Clock(double beside, double linkBeside = 1)
+      : beside(beside), linkBeside(linkBeside) {}
+  explicit Clock(const Profile &profile)
+      : Clock(profile.beside, profile.linkBeside) {}
 
   /// Runs a kernel of so many seconds.
   void run(double seconds);
-  /// Starts a collective; returns when it is done.
+  /// Starts a collective; returns the link's work once that is done.
   double start(double seconds);
-  /// Waits until `time`; returns the seconds that were spent waiting.
-  double wait(double time);
+  /// Waits until the link has done so much work; returns the seconds that were
+  /// spent waiting.
+  double wait(double work);
   double getNow() const { return now; }
-  double getLinkFree() const { return linkFree; }
+  /// The seconds of work at full speed that the link has done.
+  double getLinkWork() const { return done; }
+  /// When all that was started is done.
+  double getEnd() const { return now + (started - done); }
 
 private:
-  double beside, now = 0, linkFree = 0;
+  double beside, linkBeside, now = 0;
+  /// Seconds of the link's work.
+  double started = 0, done = 0;
 };
 
 } // namespace tp

@@ -56,6 +56,9 @@ struct Profile {
   /// The share of its speed that a kernel keeps while a collective is in
   /// flight.
   double beside = 1;
+  /// The share of its speed that a collective in flight keeps while a kernel
+  /// runs.
+  double linkBeside = 1;
   /// The link within a node and, if the profile has one, that between nodes.
   std::vector<Link> links;
 

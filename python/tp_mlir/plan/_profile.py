@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 _FOLDER = pathlib.Path(__file__).parent / "profiles"
 # Keys, and what is needed of them.
 _TOP = ("name", "target", "measured", "memory", "reserved", "shared", "ranks_per_node", "matrix",
-        "rows", "vector", "bandwidth", "kernel_seconds", "efficiency", "beside", "links", "price")
-_OPTIONAL = {"shared", "rows", "beside", "price"}
+        "rows", "vector", "bandwidth", "kernel_seconds", "efficiency", "beside", "link_beside",
+        "links", "price")
+_OPTIONAL = {"shared", "rows", "beside", "link_beside", "price"}
 _EFFICIENCY = ("matrix", "attention", "vector", "bandwidth")
 _RESERVED = ("context", "workspace", "communicator")
 _TYPES = ("f32", "bf16", "f16")
@@ -68,6 +69,7 @@ class Profile:
     links: tuple            # within a node; between nodes, where there are any
     price: Figure = None    # of one device for an hour, in any currency
     beside: Figure = None   # share of its speed that a kernel keeps beside a collective
+    link_beside: Figure = None  # and the collective
     data: dict = None       # the profile as JSON has it
 
     def part(self, ranks):
@@ -211,10 +213,12 @@ class _Reader:
         if not matrix:
             self.fail("matrix", f"figures for some of {', '.join(_TYPES)}", matrix)
         self.rows(data.get("rows", []))
-        if "beside" in data:
-            self.number("beside.value", self.figure("beside", data["beside"]).value, most=1)
+        shares = {key: self.figure(key, data[key])
+                  for key in ("beside", "link_beside") if key in data}
+        for key, figure in shares.items():
+            self.number(f"{key}.value", figure.value, most=1)
         return Profile(
-            data=data, beside=self.figure("beside", data["beside"]) if "beside" in data else None,
+            data=data, **shares,
             name=self.text("name", data["name"]), target=self.text("target", data["target"]),
             measured=self.truth("measured", data["measured"]),
             memory=self.figure("memory", data["memory"], _BYTES),

@@ -149,14 +149,31 @@ TEST(CostModel, FewRowsReachLess) {
 TEST(Clock, KernelsBesideCollectives) {
   Clock clock(0.5);
   clock.run(1);
-  EXPECT_EQ(clock.start(2), 3); // from 1 to 3
+  EXPECT_EQ(clock.start(2), 2); // from 1 to 3
   clock.run(0.5);               // at half its speed
   EXPECT_EQ(clock.getNow(), 2);
   clock.run(1); // half of it until 3, the rest at full speed
   EXPECT_EQ(clock.getNow(), 3.5);
-  EXPECT_EQ(clock.wait(3), 0);
-  EXPECT_EQ(clock.start(1), 4.5);
-  EXPECT_EQ(clock.start(1), 5.5); // after the one before
-  EXPECT_EQ(clock.wait(5.5), 2);
+  EXPECT_EQ(clock.wait(2), 0);
+  EXPECT_EQ(clock.start(1), 3);
+  EXPECT_EQ(clock.start(1), 4); // after the one before
+  EXPECT_EQ(clock.getEnd(), 5.5);
+  EXPECT_EQ(clock.wait(4), 2);
   EXPECT_EQ(clock.getNow(), 5.5);
+}
+
+TEST(Clock, CollectivesBesideKernels) {
+  Clock clock(0.5, 0.25);
+  double first = clock.start(1), second = clock.start(1);
+  clock.run(1); // until 2, when the link has done half a second
+  EXPECT_EQ(clock.getNow(), 2);
+  EXPECT_EQ(clock.wait(first), 0.5);
+  EXPECT_EQ(clock.getNow(), 2.5);
+  clock.run(3); // at half its speed until 6.5, when the link is done
+  EXPECT_EQ(clock.getNow(), 7.5);
+  EXPECT_EQ(clock.wait(second), 0);
+  double never = clock.start(HUGE_VAL);
+  clock.run(1);
+  EXPECT_EQ(clock.wait(never), HUGE_VAL);
+  EXPECT_EQ(clock.wait(never), HUGE_VAL);
 }

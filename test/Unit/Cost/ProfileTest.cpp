@@ -25,6 +25,7 @@ static constexpr llvm::StringLiteral good = R"json({
   "kernel_seconds": {"value": 1e-6, "source": "s"},
   "efficiency": {"matrix": 1, "attention": 1, "vector": 1, "bandwidth": 1},
   "beside": {"value": 0.9, "source": "s"},
+  "link_beside": {"value": 0.7, "source": "s"},
   "links": [{"name": "wire", "start": {"value": 1e-6, "source": "s"},
              "alpha": {"value": 1e-6, "source": "s"},
              "beta": {"value": 1e9, "source": "s"}, "efficiency": 0.8}]
@@ -76,6 +77,7 @@ TEST_F(ProfileFile, AllKeys) {
   EXPECT_EQ(profile->ranksPerNode, 2);
   EXPECT_EQ(profile->rows.size(), 2u);
   EXPECT_EQ(profile->beside, 0.9);
+  EXPECT_EQ(profile->linkBeside, 0.7);
   EXPECT_EQ(profile->links[0].start, 1e-6);
   EXPECT_EQ(profile->links[0].getSpeed(), 0.8e9);
 }
