@@ -177,7 +177,12 @@ LogicalResult Deriver::chooseContext(const TokenDims &dims,
   int64_t limit = writer.getPositionLimit();
   Location limitLoc = source.getLoc();
   std::string limitedBy;
-  if (limit) {
+  auto known = module->getAttrOfType<IntegerAttr>(positionsAttrName);
+  if (known && (!limit || known.getInt() < limit)) {
+    limit = known.getInt();
+    limitedBy = "so many are known of it (" + positionsAttrName.str() +
+                "); beyond them a mask or a scale is another one";
+  } else if (limit) {
     limitLoc = writer.getLimitingOp()->getLoc();
     auto parameter = dyn_cast<ParameterOp>(writer.getLimitingOp());
     limitedBy = parameter

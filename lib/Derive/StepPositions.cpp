@@ -496,6 +496,37 @@ static bool leaveQueryOut(SeenConstant &seen, unsigned q, unsigned k) {
   return true;
 }
 
+/// Replaces numbers first + step * key by step * key, if that is what they are
+/// but for rounding: what is left out is the same for all keys. `k` is the part
+/// of the key.
+static void leaveFirstOut(SeenConstant &seen, unsigned k) {
+  auto number = dyn_cast<FloatAttr>(seen.elements.front());
+  if (!number || number.getType().isF64())
+    return;
+  int64_t inner = getProduct(ArrayRef(seen.parts).drop_front(k + 1));
+  int64_t size = seen.parts[k].size;
+  auto at = [&](int64_t i) {
+    return cast<FloatAttr>(seen.elements[i]).getValueAsDouble();
+  };
+  const auto &semantics = cast<FloatType>(number.getType()).getFloatSemantics();
+  double precision =
+      std::ldexp(1.0, 1 - int(APFloat::semanticsPrecision(semantics)));
+  Attribute zero = FloatAttr::get(number.getType(), 0.0);
+  SmallVector<Attribute> changed(seen.elements);
+  for (size_t i = 0; i < seen.elements.size(); ++i) {
+    int64_t key = i / inner % size, start = i - key * inner,
+            end = start + (size - 1) * inner;
+    // Over all keys the step is rounded least.
+    double step = (at(end) - at(start)) / double(size - 1);
+    double largest = std::max(std::abs(at(start)), std::abs(at(end)));
+    if (std::abs(at(i) - at(start) - step * double(key)) >
+        2 * precision * largest)
+      return;
+    changed[i] = getTerm(zero, FloatAttr::get(number.getType(), step), key);
+  }
+  seen.elements = std::move(changed);
+}
+
 /// Emits first + step * position at an element of `type`.
 static Value emitTerm(OpBuilder &b, Location loc, Type type, Value first,
                       Value step, Value position) {
@@ -563,6 +594,8 @@ FailureOr<Value> StepWriter::placeConstant(Operation *op,
     assert(!along && "a tensor has the sequence, or the keys, once");
     along = p++;
   }
+  if (along && ignoresShifts && seen.parts[*along].role == Role::Key)
+    leaveFirstOut(seen, *along);
   Type element = type.getElementType();
   auto constant = [&](ArrayRef<Attribute> numbers,
                       ArrayRef<int64_t> shape) -> Value {

@@ -14,6 +14,7 @@ from torch.utils import _pytree
 from . import _text
 from .._errors import InputError
 from ._emit import Emitter
+from ._positions import MOST, Positions
 from ._trace import kind_of, line_of, path_of, shape_of
 from ._types import KINDS, Unsupported, expect_dense, expect_kind
 from ._values import Constant, Parameter, Tensor, Value
@@ -49,6 +50,7 @@ class Lowering:
         self.traced, self.emitter = traced, Emitter()
         self.emitter.aliases = traced.aliases
         self.values, self.matched, self.features = {}, {}, set()
+        self.positions, self.read = Positions(traced), {}
         # Layers share masks, rotations and their tables, which are found once.
         self.masks, self.rotations, self.rotary_tables = {}, {}, {}
 
@@ -59,6 +61,7 @@ class Lowering:
             return operand
         if operand in self.traced.constants:
             data = self.traced.constants[operand]
+            self.read[operand] = True
             if isinstance(data, (tuple, list)):
                 return [self._constant(operand, part) for part in data]
             return self._constant(operand, data)
@@ -213,11 +216,16 @@ class Lowering:
 
     def _module_attributes(self):
         read = {key[0] for key in self.emitter.parameters}
+        for node in self.read:
+            self.positions.check(node)
+        attributes = []
+        if self.positions.limit < MOST:
+            attributes.append(f"tp.positions = {self.positions.limit} : i64")
         unread = [name for first in self.traced.state if first not in read
                   for name in [first, *self.traced.aliases.get(first, [])]]
-        if not unread:
-            return ""
-        return f" attributes {{tp.ignored_tensors = [{', '.join(map(_text.quote, unread))}]}}"
+        if unread:
+            attributes.append(f"tp.ignored_tensors = [{', '.join(map(_text.quote, unread))}]")
+        return f" attributes {{{', '.join(attributes)}}}" if attributes else ""
 
 
 def _unsupported(problems):

@@ -47,16 +47,16 @@ class Mask:
     padding: object
 
 
-def evaluate(lowering, node, memo=None):
-    """Cells of a node; None if it is no mask."""
+def evaluate(lowering, node, constant, memo=None):
+    """Cells of a node, of constants as `constant` gives them; None if it is no mask."""
     memo = {} if memo is None else memo
     if node in memo:
         return memo[node]
-    memo[node] = _evaluate(lowering, node, memo)
+    memo[node] = _evaluate(lowering, node, constant, memo)
     return memo[node]
 
 
-def _evaluate(lowering, node, memo):
+def _evaluate(lowering, node, constant, memo):
     traced = lowering.traced
     if node in traced.inputs:
         value = node.meta["val"]
@@ -71,7 +71,7 @@ def _evaluate(lowering, node, memo):
     operands = {}
     for operand in node.all_input_nodes:
         if operand not in traced.constants:
-            operands[operand] = evaluate(lowering, operand, memo)
+            operands[operand] = evaluate(lowering, operand, constant, memo)
             if operands[operand] is None:
                 return None
     sources = {cells.source for cells in operands.values()}
@@ -82,7 +82,9 @@ def _evaluate(lowering, node, memo):
         def value(operand):
             if operand in operands:
                 return getattr(operands[operand], case)
-            return traced.constants[operand]
+            # The mask lies as the trace saw it, whatever its positions are.
+            return (traced.constants[operand] if node.target is aten.index.Tensor
+                    else constant(operand))
         return node.target(*torch.fx.node.map_arg(node.args, value),
                            **torch.fx.node.map_arg(dict(node.kwargs), value))
     zero, one = apply("zero"), apply("one")
@@ -109,14 +111,14 @@ def _seen(data):
     return ~hidden
 
 
-def _band(seen, queries, keys):
-    """The band of booleans [..., queries, keys] that are the same in front."""
+def _matrix(seen, queries, keys):
+    """Booleans [..., queries, keys] that are the same in front, [queries, keys]; else None."""
     seen = seen.expand(torch.broadcast_shapes(seen.shape, (1, queries, keys)))
     seen = seen.reshape(-1, queries, keys) if not _repeats(seen) else seen[
         (0,) * (seen.dim() - 2)][None]
     if not bool((seen == seen[:1]).all()):
         return None
-    return find_band(seen[0].numpy())
+    return seen[0]
 
 
 def _repeats(data):
@@ -134,14 +136,27 @@ def classify(lowering, node, queries, keys, invert=False):
 
 
 def _classify(lowering, node, queries, keys, invert):
-    constant = lowering.constant(node)
-    if constant is not None:
-        seen = _seen(constant)
-        if seen is None:
-            return None
-        band = _band(~seen if invert else seen, queries, keys)
-        return band and Mask(band, None)
-    cells = evaluate(lowering, node)
+    positions, data = lowering.positions, lowering.traced.constants
+    found = _mask_of(lowering, node, queries, keys, invert, data.get)
+    band = found and find_band(found[0].numpy())
+    if band is None:
+        return None
+
+    def seen_at(places):
+        again = _mask_of(lowering, node, queries, keys, invert, positions.reading(places))
+        return again and again[0]
+    if queries == keys == positions.length:
+        band = positions.widen(band, seen_at)
+    return Mask(band, found[1])
+
+
+def _mask_of(lowering, node, queries, keys, invert, constant):
+    """(booleans [queries, keys], node of the padding mask or None), or None."""
+    if node in lowering.traced.constants:
+        seen = _seen(constant(node))
+        seen = None if seen is None else _matrix(~seen if invert else seen, queries, keys)
+        return None if seen is None else (seen, None)
+    cells = evaluate(lowering, node, constant)
     if cells is None:
         return None
     zero, one = _seen(cells.zero), _seen(cells.one)
@@ -155,8 +170,8 @@ def _classify(lowering, node, queries, keys, invert):
     batch = shape_of(cells.source)[0]
     if shape_of(cells.source)[1] != keys or shape[0] not in (1, batch):
         return None
-    band = _band(one.expand(one.shape), queries, keys)
-    if band is None:
+    seen = _matrix(one.expand(one.shape), queries, keys)
+    if seen is None:
         return None
     # Where the band sees, the key's own element of the padding mask must decide.
     where, zero, one = (t.expand(shape) for t in (cells.where, zero, one))
@@ -165,7 +180,7 @@ def _classify(lowering, node, queries, keys, invert):
         return None
     if bool((zero | (one & (where != expected))).any()):
         return None
-    return Mask(band, cells.source)
+    return seen, cells.source
 
 
 def combine(masks):

@@ -102,7 +102,14 @@ class Rotation:
                 self.found, self.position = True, position
                 self.cos, self.sin = (data[..., :half].reshape(rows, half) for data in tables)
                 self.frequencies = self._find_frequencies(lowering, cosines)
+                if self.frequencies is not None and rows == lowering.positions.length:
+                    lowering.positions.follow(cosines, self._cosines)
                 return
+
+    def _cosines(self, places):
+        frequencies, factor = self.frequencies
+        half = (places[:, None].float() * frequencies[None]).cos() * factor
+        return torch.cat([half, half], -1)
 
     def _find_frequencies(self, lowering, node):
         """(inverse frequencies, factor): a constant that the table was made from, and makes

@@ -96,6 +96,7 @@ constexpr Row rows[] = {
     {"tp.gradient", OnResult, is<GradientAttr>, "a #tp.gradient"},
     {"tp.training", OnModule, is<DictionaryAttr>, "a dictionary"},
     {"tp.generation", OnModule, is<DictionaryAttr>, "a dictionary"},
+    {"tp.positions", OnModule, is<IntegerAttr>, "an integer"},
     {"tp.model_name", OnModule, is<StringAttr>, "a string"},
     {"tp.architecture", OnModule, is<StringAttr>, "a string"},
     {"tp.model_type", OnModule, is<StringAttr>, "a string"},
