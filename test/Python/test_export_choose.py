@@ -47,6 +47,32 @@ def test_choices(draw):
     exported(choose, x, torch.randn(shape))
 
 
+@pytest.mark.parametrize("draw", range(3))
+def test_first_of_the_largest(draw):
+    """Among equals it is the first, as PyTorch's is where it says so."""
+    print(f"SEED={SEED}")
+    torch.manual_seed(SEED * 100 + draw)
+    shape = torch.randint(2, 6, (1 + draw,)).tolist()
+    dim = int(torch.randint(-len(shape), len(shape), ()))
+    x = torch.randint(-2, 2, shape).float()
+
+    def choose(module, x):
+        return (*torch.max(x, dim), *torch.min(x, dim, keepdim=True), x.argmax(dim),
+                x.argmin(), torch.max((x * 2).long(), dim)[1], x.clamp(x - x.abs(), -x + 1))
+    exported(choose, x)
+
+
+def test_derivative_of_the_largest():
+    """It is that of the element that was taken, among equals too."""
+    x = torch.tensor([[1.0, 3.0, 3.0], [0.5, 0.5, -1.0]])
+    module = Call(lambda m, x: (x * m.w).max(1)[0].unsqueeze(1) * x, w=torch.ones(2, 3)).eval()
+    program = tp_mlir.export(module, (x,)).compile(mesh="tp=1", train="sgd")
+    targets = torch.tensor([2, 0])
+    _, ours = program.gradients({"arg0": x.numpy(), "targets": targets.numpy()})
+    torch.nn.functional.cross_entropy(module(x), targets).backward()
+    assert abs(ours["w"] - module.w.grad.numpy()).max() < 1e-6
+
+
 def test_scatter_adds_where_places_are_the_same():
     exported(lambda m, x, i: x.scatter_add(1, i, m.w), torch.randn(2, 4),
              torch.tensor([[0, 3, 3], [1, 1, 1]]), w=torch.randn(2, 3))

@@ -62,19 +62,50 @@ def quantized():
         return torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.qint8)
 
 
-@pytest.mark.parametrize("how", ["constant", "persistent", "attribute"])
-def test_complex_table(how):
-    text = refused(Holder(rotations(), rotate, how))
+def turned(x, table):
+    """Products, sums, quotients and what moves elements; as many matrices."""
+    pairs = torch.complex(x[..., :2], x[..., 2:])
+    other = torch.view_as_complex(x.reshape(2, 6, 2, 2)).conj() * (2 - 1j)
+    both = torch.cat([pairs, pairs.neg() / 3], -1) - torch.stack([other, pairs], 2).flatten(2)
+    square = (both.transpose(1, 2) @ both)[:, :2] * x[:, :1, :1] + table.sum() * both[:, :2]
+    return torch.view_as_real(square), square.abs(), (square * 0.01).exp().imag, square.real
+
+
+@pytest.mark.parametrize("how", ["constant", "attribute"])
+@pytest.mark.parametrize("function", [rotate, turned])
+def test_complex_numbers(function, how):
+    """They are pairs of real ones: the export compares itself with the module."""
+    torch.manual_seed(2)
+    export = tp_mlir.export(Holder(rotations(), function, how).eval(), (torch.randn(2, 6, 4),))
+    assert export.difference < 2e-6
+
+
+def test_derivatives_of_complex_numbers():
+    torch.manual_seed(3)
+    module = nn.Sequential(nn.Linear(4, 4), Holder(rotations(), rotate, "constant"),
+                           nn.Linear(4, 5)).eval()
+    x, targets = torch.randn(2, 6, 4), torch.randint(5, (2, 6))
+    program = tp_mlir.export(module, (x,)).compile(mesh="tp=2", train="sgd")
+    _, ours = program.gradients({"input": x.numpy(), "targets": targets.numpy()})
+    nn.functional.cross_entropy(module(x).flatten(0, 1), targets.flatten()).backward()
+    for name, parameter in module.named_parameters():
+        assert abs(ours[name] - parameter.grad.numpy()).max() < 1e-6, name
+
+
+def test_complex_parameter():
+    text = refused(Holder(rotations(), rotate, "persistent"))
     assert re.search(r"\btable: values of type torch.complex64; keep the real and the imaginary part "
                      r"\(torch.view_as_real\) as real tensors and compute with these\n"
                      rf"    at the module itself, {re.escape(__file__)}:\d+", text), text
 
 
-def test_complex_in_the_forward():
-    text = refused(Holder(X, lambda x, table: rotate(x, rotations()), "constant"))
-    assert "constant: values of type torch.complex64; keep the real" in text
-    text = refused(Holder(2j, lambda x, factor: (x * factor).imag, "attribute"))
-    assert "aten.mul.Tensor: a complex number; write its real and imaginary part apart" in text
+def test_complex_forms_that_are_refused():
+    """The operation is named, and not those before it."""
+    text = refused(Holder(rotations(), lambda x, table: torch.fft.fft(x).abs(), "constant"))
+    assert "aten._fft_r2c.default: is not in the table" in text and text.count(" at ") == 1, text
+    text = refused(Holder(rotations(), lambda x, table: torch.angle(
+        torch.view_as_complex(x.reshape(2, 6, 2, 2)) * table), "constant"))
+    assert "aten.angle.default: is not in the table" in text and text.count(" at ") == 1, text
 
 
 def test_complex_result():

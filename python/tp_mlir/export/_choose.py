@@ -9,6 +9,7 @@ before it, and each choice is a sum over a dimension of which one term is not ze
     rank[e]    = sum over o of (x[o] > x[e], or x[o] = x[e] and o < e)
     values[j]  = sum over e of (x[e] where rank[e] = j)
     indices[j] = sum over e of (e where rank[e] = j)
+    max        = least e of (e where x[e] is the largest)
     gather     = sum over e of (x[e] where e = index[j])
     scatter    = sum over j of (source[j] where index[j] = e)
 
@@ -16,6 +17,7 @@ So all of it is cut, differentiated and computed token by token as any other sum
 as many as the dimension is long, squared, which suits experts and groups of them.
 """
 
+import math
 import operator
 
 import torch
@@ -23,7 +25,7 @@ import torch
 from ._lower import lowers
 from ._movement import permuted
 from ._pointwise import as_operand, pointwise
-from ._reduce import sum_over_last
+from ._reduce import reduce, sum_over_last
 from ._text import is_float
 from ._trace import aten, kind_of, shape_of
 from ._types import Unsupported
@@ -108,6 +110,64 @@ def _topk(lowering, node, x, count, dim=-1, largest=True, in_order=True):
         write = chosen("i64", lambda rest, index: index(last))
         return _back(sum_over_last(lowering, [_row(ranks)], whole, "i64", write), dim)
     return [values, indices]
+
+
+def _first(lowering, x, largest):
+    """[..., 1] of i64: where the first of the largest elements of x[..., n] is. Two sums as long as
+    the dimension, so that it may be the vocabulary."""
+    extreme = reduce(lowering, x, [-1], True, "max" if largest else "min", x.kind)
+
+    def write(body, inputs):
+        (own, kind), (most, _), (place, _) = inputs[:-1]
+        same = body.op(f"arith.cmpf oeq, {own}, {most} : {kind}") if is_float(kind) else _equal(
+            body, own, most, kind)
+        past = body.constant(x.shape[-1], "i64")
+        return body.op(f"arith.select {same}, {place}, {past} : i64")
+    places = Constant(torch.arange(x.shape[-1]), "i64")
+    places = pointwise(lowering, [x, extreme, places], x.shape, "i64", write)
+    return reduce(lowering, places, [-1], True, "min", "i64")
+
+
+def _dropped(lowering, value, dim, keep):
+    """The result [..., 1] of a choice along `dim`, which is there or not."""
+    value = _back(value, dim)
+    if keep:
+        return value
+    dim %= len(value.shape)
+    return lowering.emitter.reshape(value, value.shape[:dim] + value.shape[dim + 1:])
+
+
+def _extreme(largest):
+    """(values, indices); the derivative is that of the element that was taken."""
+    def lower(lowering, node, x, dim, keep=False):
+        x = _along_last(lowering, lowering.get(x), dim)
+        index = _first(lowering, x, largest)
+
+        def values():
+            def write(body, inputs, place):
+                (element, kind), (wanted, _) = inputs
+                return _where(body, _equal(body, place(len(x.shape)), wanted, "i64"), element, kind)
+            whole = (*index.shape, x.shape[-1])
+            taken = sum_over_last(lowering, [_row(x), _column(index)], whole, x.kind, write)
+            return _dropped(lowering, taken, dim, keep)
+        return [values, lambda: _dropped(lowering, index, dim, keep)]
+    return lower
+
+
+def _place_of_extreme(largest):
+    def lower(lowering, node, x, dim=None, keep=False):
+        value = lowering.get(x)
+        if dim is None:
+            value, dim, keep = lowering.emitter.reshape(value, (math.prod(value.shape),)), 0, False
+        x = _along_last(lowering, value, dim)
+        return _dropped(lowering, _first(lowering, x, largest), dim, keep)
+    return lower
+
+
+lowers(aten.max.dim)(_extreme(True))
+lowers(aten.min.dim)(_extreme(False))
+lowers(aten.argmax.default)(_place_of_extreme(True))
+lowers(aten.argmin.default)(_place_of_extreme(False))
 
 
 @lowers(aten.gather.default)

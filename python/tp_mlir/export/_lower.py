@@ -93,7 +93,9 @@ class Lowering:
                 continue
             self.emitter.place = path_of(node)
             try:
-                if node in matches:
+                if node in self.traced.paired:
+                    self._stand_in(node)    # what reads it is refused
+                elif node in matches:
                     self.values[node] = matches[node].write()
                 elif node.op == "placeholder":
                     self._placeholder(node)

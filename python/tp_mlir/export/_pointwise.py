@@ -376,6 +376,20 @@ def _clamp(lowering, node, x, low=None, high=None):
     return computed(lowering, node, [lowering.get(x)], write)
 
 
+@lowers(aten.clamp.Tensor)
+def _clamp_by(lowering, node, x, low=None, high=None):
+    kind = kind_of(node)
+    operations = [(bound, "arith." + name + ("imumf" if is_float(kind) else "si"))
+                  for bound, name in ((low, "max"), (high, "min")) if bound is not None]
+
+    def write(body, a, *bounds):
+        for (_, operation), bound in zip(operations, bounds):
+            a = body.binary(operation, a, bound, kind)
+        return a
+    return computed(lowering, node, [lowering.get(o) for o in (x, *(b for b, _ in operations))],
+                    write)
+
+
 @lowers(aten.pow.Tensor_Scalar)
 def _power(lowering, node, x, exponent):
     if exponent == -0.5 or exponent == 0.5:

@@ -22,6 +22,7 @@ from torch.utils import _pytree
 
 from .._errors import InputError
 from ._bands import find_band
+from ._complex import split_complex
 from ._types import check_tensors, expect_kind
 
 aten = torch.ops.aten
@@ -147,6 +148,7 @@ class Traced:
         inputs: node to name; parameters: node to its name in the module's state.
         outputs: list of (name, node).
         aliases: parameter name to the other names of the same tensor.
+        paired: complex nodes that pairs of real ones stand for.
         state: name to tensor of all parameters and persistent buffers, each once.
     """
 
@@ -175,6 +177,7 @@ class Traced:
         results = graph.output_node().args[0]
         _remove_identities(graph)
         self._fold(graph)
+        self.paired = split_complex(self)
         results = graph.output_node().args[0]
         self.outputs = list(zip(self.forward.names, results))
         self.nodes = [node for node in graph.nodes if node not in self.constants]
