@@ -43,14 +43,6 @@ def _batches(exported, words):
         yield random.integers(3, words, (shape[0], shape[1] + 1))
 
 
-def _arguments(exported, rows):
-    """What a step of training is given; a mask, if there is one, of real tokens."""
-    if "attention_mask" not in exported.inputs:
-        return rows
-    ids = rows[:, :-1]
-    return {"input_ids": ids, "targets": rows[:, 1:], "attention_mask": numpy.ones_like(ids)}
-
-
 def train_reference(exported, model):
     """Losses and weights of eight steps of PyTorch's AdamW; `model` is trained."""
     groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": _DECAY},
@@ -76,7 +68,7 @@ def check_training(exported, words, reference, degree):
     with tempfile.TemporaryDirectory() as folder:
         place = pathlib.Path(folder) / "trained"
         with program.train(lr=_RATE, betas=_BETAS, eps=_EPS, weight_decay=_DECAY) as trainer:
-            ours = [trainer.step(_arguments(exported, rows)).loss
+            ours = [trainer.step(rows).loss
                     for rows in _batches(exported, words)]
             trainer.save(place)
         saved = load_file(place / "model.safetensors")

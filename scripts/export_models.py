@@ -24,9 +24,9 @@ class Architecture:
     side, one more where queries and keys are normed over all heads at once, and one of the word
     table. `gathers`: all-gathers, one for each projection whose parts lie one after the other.
     `on_four`: all calls of four ranks, where two heads or groups need others. `experts`: a
-    token's path is a choice, which another rounding may change. `refused`: words of the error
-    that says why it has no form; `underivable`: of those that say why steps, or a derivative,
-    cannot be derived. `masked`: called with a padding mask, which positions are counted by."""
+    token's path is a choice, which another rounding may change; `routed`: the same of experts in
+    another form than nn.experts. `refused`: words of the error
+    that says why it has no form. `masked`: called with a padding mask, which positions are counted by."""
     config: str
     model: str
     settings: dict
@@ -37,8 +37,8 @@ class Architecture:
     attention: str = "sdpa"
     outputs: list = None
     experts: bool = False
+    routed: bool = False
     refused: str = ""
-    underivable: tuple = ()
     masked: bool = False
 
     def collectives(self, degree):
@@ -60,6 +60,10 @@ def _encoder(config, model, settings, **rest):
 
 
 _GEMMA = dict(_GROUPED, head_dim=16, query_pre_attn_scalar=16, sliding_window=8)
+
+_MAMBA = dict(mamba_n_heads=8, mamba_d_head=16, mamba_n_groups=2, mamba_d_state=16)
+_DELTA = dict(linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=16,
+              linear_value_head_dim=16)
 
 ARCHITECTURES = {
     "llama": _text("LlamaConfig", _GROUPED),
@@ -160,13 +164,28 @@ ARCHITECTURES = {
     "llama4": _text("Llama4TextConfig", dict(
         _GROUPED, head_dim=16, intermediate_size_mlp=128, num_local_experts=4,
         num_experts_per_tok=2, interleave_moe_layer_step=2, attention_chunk_size=16, pad_token_id=0,
-        layer_types=["chunked_attention", "full_attention"]), "Llama4ForCausalLM"),
+        layer_types=["chunked_attention", "full_attention"]), "Llama4ForCausalLM", routed=True),
     "phimoe": _text("PhimoeConfig", dict(_GROUPED, num_local_experts=4, num_experts_per_tok=2),
                     experts=True),
     "mamba2": _text("Mamba2Config", dict(hidden_size=64, num_hidden_layers=2, vocab_size=97,
                                          num_heads=8, head_dim=16, state_size=16, n_groups=2),
-                    attention="eager", needed=3, gathers=2, on_four={"all_gather": 2, "all_reduce": 5},
-                    underivable=("'tensor.pad' combines the positions of a sequence",)),
+                    attention="eager", needed=3, on_four={"all_reduce": 5}),       # norms of two groups
+    "bamba": _text("BambaConfig", dict(_GROUPED, attn_layer_indices=[1], pad_token_id=0, **_MAMBA),
+                   on_four={"all_reduce": 6}),
+    "granitemoehybrid": _text("GraniteMoeHybridConfig", dict(
+        _GROUPED, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=64,
+        layer_types=["mamba", "attention"], **_MAMBA), "GraniteMoeHybridForCausalLM", experts=True,
+        on_four={"all_reduce": 6}),
+    "qwen3_next": _text("Qwen3NextConfig", dict(
+        _GROUPED, head_dim=16, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32,
+        shared_expert_intermediate_size=64, layer_types=["linear_attention", "full_attention"],
+        **_DELTA), experts=True,
+        on_four={"all_gather": 1, "all_reduce": 5}),    # a projection of two groups
+    "qwen3_5": _text("Qwen3_5TextConfig", dict(
+        _GROUPED, head_dim=16, layer_types=["linear_attention", "full_attention"], **_DELTA),
+        "Qwen3_5ForCausalLM"),
+    "mpt": _text("MptConfig", dict(d_model=64, n_heads=4, n_layers=2, vocab_size=97, max_seq_len=64),
+                 attention="eager"),
 }
 
 

@@ -6,12 +6,15 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import copy
 import math
+import re
 
 import numpy
 import pytest
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch is not installed; pip install './python[export]'")
+
+from test_export_torch import Call  # noqa: E402
 
 import tp_mlir  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402

@@ -21,6 +21,8 @@ import operator
 import torch
 from torch.utils import _pytree
 
+from ._rewrite import insert
+
 aten = torch.ops.aten
 
 # Linear over the reals: applied to each part alike.
@@ -50,15 +52,7 @@ class _Splitter:
         self.pairs = {}     # complex node: (real part's, imaginary part's)
 
     def call(self, target, *args, **kwargs):
-        """A node of `target`, with the value that tracing would have given it."""
-        node = self.graph.call_function(target, args, kwargs)
-        node.meta = dict(self.source.meta)
-
-        def value(operand):
-            return operand.meta["val"]
-        node.meta["val"] = target(*torch.fx.node.map_arg(args, value),
-                                  **torch.fx.node.map_arg(kwargs, value))
-        return node
+        return insert(self.graph, self.source, target, *args, **kwargs)
 
     def constant(self, node):
         data = self.traced.constants[node].resolve_conj()

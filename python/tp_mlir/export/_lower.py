@@ -175,10 +175,13 @@ class Lowering:
     def _arguments(self, needed):
         """The text of the function's arguments."""
         texts = []
+        # Without a padding mask all tokens are real ones.
+        padding = {mask.padding for mask in self.masks.values() if mask}
         for i, (node, name) in enumerate(self.traced.inputs.items()):
             shape, kind = shape_of(node), kind_of(node)
             bound = self._bound(node, name)
             extra = f", tp.range = array<i64: 0, {bound}>" if bound else ""
+            extra += ', tp.default = "ones"' if node in padding else ""
             texts.append(f"%arg{i}: {_text.tensor(shape, kind)} "
                          f"{{tp.name = {_text.quote(name)}{extra}}}")
             if _text.is_float(kind):

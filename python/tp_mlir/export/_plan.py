@@ -22,8 +22,7 @@ _NAME = re.compile(r"%[\w]+")
 # What a value may pass between the two layers of a pair; all work feature by feature or head
 # by head, or are a norm of a projection.
 _BETWEEN = ("arith.", "math.", "nn.silu", "nn.gelu", "nn.attention", "nn.rotary", "nn.softmax",
-            "nn.causal_conv",
-            "nn.rms_norm", "nn.layer_norm", "tensor.", "linalg.")
+            "nn.causal_conv", "nn.gated_delta_rule", "nn.rms_norm", "nn.layer_norm", "tensor.", "linalg.")
 
 
 class Flow:
@@ -97,8 +96,8 @@ class Flow:
             return None if INPUT in together and operation == "nn.embedding" else together
         if not operation.startswith(_BETWEEN):
             return None
-        if operation in ("arith.addf", "arith.subf") and len({p for p in found if p}) > 1:
-            return None             # a residual
+        if operation in ("arith.addf", "arith.subf") and together not in found:
+            return None             # a residual; else a part of it is added again
         return together
 
 
@@ -108,12 +107,12 @@ def structural(emitter, results, features):
     of the width "biases"."""
     parameters = {ssa: key[0] for key, ssa in emitter.parameters.items()}
     flow = Flow(emitter, parameters, features)
-    cuts, pairs = {}, []
+    cuts, pairs, tables = {}, [], _word_tables(flow)
     for value in [*(rows for _, _, rows in flow.linears.values()), *results]:
         flow.origins(value)
     for weight, bias, rows in reversed(flow.linears.values()):
-        if not isinstance(weight, Parameter):
-            continue
+        if not isinstance(weight, Parameter) or weight.name in tables:
+            continue                # a head that is the word table, cut by the vocabulary
         before = flow.before(rows)
         if not before or before & flow.mixed:
             continue
@@ -140,18 +139,23 @@ def structural(emitter, results, features):
     for gate, up, down in emitter.experts:
         cuts |= {gate.name: "width", up.name: "width", down.name: "inputs"}
     cuts |= {bias.name: "biases" for bias in emitter.expert_biases}
-    _cut_vocabulary(flow, results, cuts)
+    _cut_vocabulary(flow, results, tables, cuts)
     return cuts
 
 
-def _cut_vocabulary(flow, results, cuts):
-    """The largest table of words, and layers that end in a result."""
+def _word_tables(flow):
+    """Names of the tables that ids are looked up in."""
     tables = {}
     for name, operation in flow.operation.items():
         if operation == "nn.embedding":
             ids, table = flow.operands[name][:2]
             if table in flow.parameters and ids.startswith("%arg"):
                 tables[flow.parameters[table]] = True
+    return tables
+
+
+def _cut_vocabulary(flow, results, tables, cuts):
+    """The largest table of words, and layers that end in a result."""
     for name in tables:
         if not re.search(r"(position|pos_|type|wpe)", name):
             cuts.setdefault(name, "column")
@@ -159,7 +163,8 @@ def _cut_vocabulary(flow, results, cuts):
         origins = flow.origins(result)
         for name in (origins or frozenset()) - {INPUT}:
             weight, bias, rows = flow.linears[name]
-            if isinstance(weight, Parameter) and flow.origins(rows) is None:
+            if isinstance(weight, Parameter) and (weight.name in tables
+                                                  or flow.origins(rows) is None):
                 cuts.setdefault(weight.name, "column")
                 if isinstance(bias, Parameter):
                     cuts.setdefault(bias.name, "column")
@@ -179,6 +184,8 @@ def declared(module):
             continue
         prefixes[path] = True
         for key, style in rules.items():
+            if style.endswith("gather_output"):
+                continue            # a layer by itself, where the program may have a pair
             cut = ("column" if style.startswith(("colwise", "embedding_rowwise")) else
                    "row" if style.startswith("rowwise") else None)
             if cut:

@@ -23,6 +23,7 @@ from torch.utils import _pytree
 from .._errors import InputError
 from ._bands import find_band
 from ._complex import split_complex
+from ._rewrite import sink_slices
 from ._types import check_tensors, expect_kind
 
 aten = torch.ops.aten
@@ -160,7 +161,10 @@ class Traced:
         self.tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         check_tensors(module, list(zip(names, self.tensors)))
         self.forward = _Forward(module, spec, leaves, outputs)
-        with torch.no_grad(), _plain_transformer_layers(), _batched_experts(module):
+        # Registers an operation of PyTorch's, and lowers it.
+        from ._recurrence import as_operations
+        with (torch.no_grad(), _plain_transformer_layers(), _batched_experts(module),
+              as_operations(module)):
             program = self._trace()
         self.module = module
         self._read_state(module)
@@ -178,6 +182,7 @@ class Traced:
         _remove_identities(graph)
         self._fold(graph)
         self.paired = split_complex(self)
+        sink_slices(self)
         results = graph.output_node().args[0]
         self.outputs = list(zip(self.forward.names, results))
         self.nodes = [node for node in graph.nodes if node not in self.constants]
