@@ -12,9 +12,9 @@
 
 #include "BodyCounts.h"
 #include "Coverage.h"
-#include "Reducer.h"
 #include "Runner.h"
 #include "tp/InitAll.h"
+#include "tp/Reduce/Reduce.h"
 #include "tp/Support/Tool.h"
 #include "tp/Verify/Stages.h"
 #include "llvm/ADT/StringExtras.h"
@@ -156,7 +156,7 @@ static int printReduced(MLIRContext *context, const Generator &generator,
                  << " does not fail: nothing is reduced\n";
     return 1;
   }
-  auto reduced = reduceProgram(*module, [&](ModuleOp smaller) {
+  auto reduced = tp::reduceProgram(*module, [&](ModuleOp smaller) {
     return run(smaller).outcome == original.outcome;
   });
   llvm::outs() << "// seed " << options.first << ", "

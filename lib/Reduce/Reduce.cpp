@@ -1,4 +1,4 @@
-//===- Reducer.cpp - A smaller program that fails as well -----------------===//
+//===- Reduce.cpp - A smaller program that fails as well ------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Reducer.h"
+#include "tp/Reduce/Reduce.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -22,8 +22,7 @@
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 using namespace mlir;
-
-namespace tp::fuzz {
+using namespace tp;
 
 /// Makes the edit at the `index`-th place; false if there are fewer places.
 using Edit = bool (*)(ModuleOp module, unsigned index);
@@ -161,9 +160,9 @@ static bool eraseUnusedOperands(ModuleOp module, unsigned index) {
 }
 
 static bool simplifyMesh(ModuleOp module, unsigned index) {
-  if (index > 0)
+  MeshOp op = index == 0 ? getUniqueMesh(module) : MeshOp();
+  if (!op)
     return false;
-  MeshOp op = getUniqueMesh(module);
   op.setMeshAttr(
       MeshAttr::get(module.getContext(), op.getMesh().getAxes(), {}));
   return true;
@@ -197,11 +196,12 @@ static int64_t measure(ModuleOp module) {
   return text.size();
 }
 
-OwningOpRef<ModuleOp> reduceProgram(ModuleOp module,
-                                    function_ref<bool(ModuleOp)> fails) {
+OwningOpRef<ModuleOp> tp::reduceProgram(ModuleOp module,
+                                        function_ref<bool(ModuleOp)> fails) {
   static const Edit edits[] = {
       returnOne,    eraseFunction,       makeArgument,        bypass,
       dropSharding, eraseUnusedOperands, eraseUnusedArgument, simplifyMesh};
+  bool mayReadUndefined = readsUndefined(module);
   OwningOpRef<ModuleOp> best = module.clone();
   bool smaller = true;
   while (smaller) {
@@ -215,7 +215,7 @@ OwningOpRef<ModuleOp> reduceProgram(ModuleOp module,
         ScopedDiagnosticHandler quiet(module.getContext(),
                                       [](Diagnostic &) { return success(); });
         if (measure(*next) < measure(*best) && succeeded(verify(*next)) &&
-            !readsUndefined(*next) && fails(*next)) {
+            (mayReadUndefined || !readsUndefined(*next)) && fails(*next)) {
           best = std::move(next);
           smaller = true;
           // The places have moved up.
@@ -226,5 +226,3 @@ OwningOpRef<ModuleOp> reduceProgram(ModuleOp module,
   }
   return best;
 }
-
-} // namespace tp::fuzz

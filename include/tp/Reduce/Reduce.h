@@ -1,4 +1,4 @@
-//===- Reducer.h - A smaller program that fails as well ---------*- C++ -*-===//
+//===- Reduce.h - A smaller program that fails as well ----------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,20 +8,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_TEST_FUZZ_REDUCER_H
-#define TP_TEST_FUZZ_REDUCER_H
+#ifndef TP_REDUCE_REDUCE_H
+#define TP_REDUCE_REDUCE_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
-namespace tp::fuzz {
+namespace tp {
 
 /// `fails` says whether a program still shows the failure; it is asked about
-/// valid programs only and does not change them.
+/// valid programs only and does not change them. A program that reads nothing
+/// undefined is not made into one that does.
 mlir::OwningOpRef<mlir::ModuleOp>
 reduceProgram(mlir::ModuleOp module,
               llvm::function_ref<bool(mlir::ModuleOp)> fails);
 
-} // namespace tp::fuzz
+} // namespace tp
 
-#endif // TP_TEST_FUZZ_REDUCER_H
+#endif // TP_REDUCE_REDUCE_H
