@@ -108,6 +108,21 @@ FailureOr<StateOp> Declarer::declare(Location loc, const Twine &name,
   return state;
 }
 
+/// How a parameter's state is cut if the parameter is annotated, of a stack of
+/// layers each slice; null if it is not.
+static ShardingAttr getStackedSharding(ParameterOp op) {
+  ShardingAttr sharding = getSharding(op.getResult());
+  int64_t stacked = getValueType(op).getRank() - op.getType().getRank();
+  if (!sharding || stacked == 0)
+    return sharding;
+  MLIRContext *context = op.getContext();
+  SmallVector<DimShardingAttr> dims(
+      stacked, DimShardingAttr::get(context, {}, 1, /*isOpen=*/false));
+  llvm::append_range(dims, sharding.getDims());
+  return ShardingAttr::get(context, sharding.getMesh(), dims, {},
+                           ReductionKind::Sum);
+}
+
 FailureOr<TrainedWeight> Declarer::declareWeight(ParameterOp op) {
   TrainedWeight weight;
   weight.key = getKey(op);
@@ -138,6 +153,9 @@ FailureOr<TrainedWeight> Declarer::declareWeight(ParameterOp op) {
       (options.hasMomentum &&
        failed(add(weight.momentum, "momentum:" + name, wide))))
     return failure();
+  // What else is kept of it is cut likewise (tp-annotate).
+  if (ShardingAttr sharding = getStackedSharding(op))
+    weight.weight.setShardingAttr(sharding);
   return weight;
 }
 
