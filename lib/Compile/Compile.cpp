@@ -318,7 +318,7 @@ LogicalResult Compilation::addScheduled(OwningOpRef<ModuleOp> before) {
   for (const LedgerLine &line : ledger->lines)
     if (line.overlap && line.overlap->chunks > 1)
       split.insert(line.function);
-  if (!profile || !before || split.empty())
+  if (!profile || !ledger->untimed.empty() || !before || split.empty())
     return success();
   // The same with all rows in one part.
   StageOptions whole = stageOptions;

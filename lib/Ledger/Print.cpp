@@ -280,6 +280,8 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
   for (const FunctionTotals &function : report.functions)
     if (function.seconds)
       printSeconds(function, report.profile, stream);
+  if (!report.untimed.empty())
+    stream << "no times: " << report.untimed << "\n";
 }
 
 static void printShare(const RankShare &share, llvm::StringRef unit,
@@ -376,6 +378,8 @@ void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
     json.attribute("ranks", report.ranks);
     if (!report.profile.empty())
       json.attribute("profile", report.profile);
+    if (!report.untimed.empty())
+      json.attribute("untimed", report.untimed);
     json.attributeArray("collectives", [&] {
       for (const LedgerLine &line : report.lines)
         json.object([&] { printLine(line, json); });

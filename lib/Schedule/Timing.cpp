@@ -143,33 +143,39 @@ tp::getRunSeconds(ModuleOp module, const Profile &profile) {
   return times;
 }
 
-/// Fails if the profile does not say how fast such products are: a figure of
-/// another type would be silently wrong.
-static LogicalResult checkType(func::FuncOp function, const KernelWork &work,
+/// Why the profile does not say how long a program takes: it has no figure for
+/// products in one of its types. Empty if it has.
+static std::string findUntimed(const LedgerReport &report,
                                const Profile &profile) {
-  if (!work.isProduct || profile.matrix.contains(work.type))
-    return success();
-  InFlightDiagnostic diag = function.emitError("the profile '")
-                            << profile.name
-                            << "' has no figure for products in " << work.type
-                            << ": expected them to be in one of ";
-  llvm::interleaveComma(llvm::make_first_range(profile.matrix), diag);
-  return diag << " (--dtype), or matrix." << work.type << " in the profile";
+  for (const FunctionTotals &totals : report.functions)
+    for (const KernelWork &work : totals.work) {
+      if (!work.isProduct || profile.matrix.contains(work.type))
+        continue;
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      os << "the profile '" << profile.name
+         << "' has no figure for products in " << work.type
+         << ": expected them to be in one of ";
+      llvm::interleaveComma(llvm::make_first_range(profile.matrix), os);
+      os << " (--dtype), or matrix." << work.type << " in the profile";
+      return text;
+    }
+  return "";
 }
 
 LogicalResult tp::addSeconds(ModuleOp module, const Profile &profile,
                              LedgerReport &report) {
+  report.untimed = findUntimed(report, profile);
+  if (!report.untimed.empty())
+    return success();
   report.profile = profile.name;
   CostModel model = getModel(module, profile);
   for (FunctionTotals &totals : report.functions) {
     auto function = module.lookupSymbol<func::FuncOp>(totals.name);
     if (!function || !totals.memory)
       continue;
-    for (KernelWork &work : totals.work) {
-      if (failed(checkType(function, work, profile)))
-        return failure();
+    for (KernelWork &work : totals.work)
       work.seconds = model.getKernel(work);
-    }
     Run run(model);
     if (failed(runFunction(function, model, run)))
       return failure();

@@ -183,6 +183,8 @@ struct LedgerReport {
   int64_t ranks = 1;
   /// The device that the times are of; empty if there are none.
   std::string profile;
+  /// Why a profile that was given tells no times; empty if it does.
+  std::string untimed;
   llvm::SmallVector<LedgerLine, 0> lines;
   llvm::SmallVector<FunctionTotals, 0> functions;
   /// Bytes of distinct parameters, and of states.

@@ -181,7 +181,8 @@ def compile_one(model, workload, plan, degree, target, figures):
         raise _of_our_options(error) from error
     except InputError as error:
         return Candidate(plan, degree, workload.mesh(degree), refusal=_errors(str(error)))
-    return Candidate(plan, degree, workload.mesh(degree), json.loads(printed))
+    told = json.loads(printed)
+    return Candidate(plan, degree, workload.mesh(degree), told, refusal=told.get("untimed"))
 
 
 def each(function, pairs):
