@@ -192,14 +192,14 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
                  << "\n";
     valid = false;
   };
-  auto positive = [&](const cl::opt<int64_t> &option) {
+  auto positive = [&](const NumberOption<int64_t> &option) {
     if (option.getNumOccurrences() && option < 1)
       reject(option.ArgStr,
              "expected a positive integer, got " + Twine(option.getValue()));
   };
   positive(batch);
   positive(layers);
-  for (const cl::opt<int64_t> *option :
+  for (const NumberOption<int64_t> *option :
        {&context, &rows, &chunk, &page, &cells}) {
     positive(*option);
     if (option->getNumOccurrences() && !generate)

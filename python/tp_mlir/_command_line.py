@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import argparse
 import contextlib
 import difflib
+import itertools
 import os
 import re
 import sys
@@ -23,17 +24,17 @@ _ELSEWHERE = {"--tp": "--mesh tp={}", "--tensor-parallel-size": "--mesh tp={}",
               "--gpu-memory-utilization": "--memory {}"}
 
 
-
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, as those of the compiled programs are: the program, the
     option that is wrong, what was expected of it, and the nearest option to one that there is not.
+    Options are named in full, and given once.
 
     Attributes:
         instead: for options without a value, what a value is said by.
     """
 
     def __init__(self, *args, **options):
-        super().__init__(*args, **options)
+        super().__init__(*args, allow_abbrev=False, **options)
         self.instead, self._given = {}, []
 
     def error(self, message):
@@ -49,8 +50,9 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args=None, namespace=None):
         """As argparse has it; what --help and --version print may find nobody to read it."""
-        self._given = list(sys.argv[1:] if args is None else args)
+        self._given = list(map(str, sys.argv[1:] if args is None else args))
         try:
+            self._check_repeated()
             return super().parse_args(args, namespace)
         except SystemExit as ended:
             # What is still in the buffer belongs to the answer.
@@ -59,6 +61,23 @@ class Parser(argparse.ArgumentParser):
             raise
         except OSError as error:
             raise SystemExit(self._lost(error)) from error
+
+    def _check_repeated(self):
+        """An error if an option is given twice of which the last value would count alone."""
+        values = {}
+        words = iter(self._given)
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            name, equals, value = word.partition("=")
+            action = self._option_string_actions.get(name)
+            if action is None or isinstance(action, argparse._AppendAction):
+                continue
+            if takes := action.nargs != 0:
+                value = value if equals else next(words, "")
+            if action.dest in values:
+                self.error(f"argument {name}: " + (
+                    f"expected one value, got '{values[action.dest]}' and '{value}'" if takes
+                    else "expected it once"))
+            values[action.dest] = value
 
     def _flush(self):
         try:
@@ -75,7 +94,7 @@ class Parser(argparse.ArgumentParser):
     def _lost(self, error):
         _drop_output()
         if not isinstance(error, BrokenPipeError):
-            print(f"{self.prog}: error: cannot write to standard output: {error.strerror}",
+            print(f"{self.prog}: cannot write to standard output: {error.strerror}",
                   file=sys.stderr)
         return 1
 
@@ -101,7 +120,6 @@ class Parser(argparse.ArgumentParser):
                 given = "N"
             if here.split()[0] in self._option_string_actions:
                 return f"unknown option {option}; did you mean {here.format(given).strip()}?"
-        # An abbreviation matches one option at most, so that a known name is none of these.
         known = [name[2:] for name in self._option_string_actions if name.startswith("--")]
         near = difflib.get_close_matches(option.lstrip("-"), known, 1, cutoff=0.7)
         return f"unknown option {option}" + (f"; did you mean --{near[0]}?" if near else "")
@@ -133,8 +151,21 @@ def _text(error):
             sys.stdout.flush()
         except OSError as same:
             _drop_output()
-            return f"error: cannot write to standard output: {same.strerror}"
+            return f"cannot write to standard output: {same.strerror}"
     return text_of(error)
+
+
+def put(text):
+    """Writes to standard output; raises an OSError of that name, for a stream keeps no piece that
+    could not be written."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop_output()
+        raise OSError(f"cannot write to standard output: {error.strerror}") from error
 
 
 def _foreign(program, error, parser):

@@ -292,6 +292,20 @@ Status checkNotRead(const Options &options,
   return {};
 }
 
+/// An error of a run without inputs, with what would give the one that it
+/// lacks.
+Status adviseInputs(const Manifest &manifest, const Status &status) {
+  if (!status.message().starts_with("missing input"))
+    return status;
+  return Status(status.code(),
+                status.message() +
+                    "; --input NAME=FILE.npy gives it, and random:1 makes it "
+                    "up" +
+                    (manifest.generation
+                         ? ", or --generate PROMPTS.json continues prompts"
+                         : ""));
+}
+
 /// Does what the command line asks for; `code` is the exit code. Errors that
 /// ranks in other processes have printed are not returned again.
 Status execute(Options &options, char **argv, int &code) {
@@ -312,8 +326,8 @@ Status execute(Options &options, char **argv, int &code) {
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   if (options.weights.empty() && options.train.resume.empty()) {
     if (!session->manifest().parameters.empty()) {
-      return usageError("--weights is required\n"
-                        "Run with --help for more information.");
+      return usageError("--weights is required (random:1 makes values up); "
+                        "tp-run --help lists the options");
     }
     options.weights = "random:0"; // no parameter reads it
   }
@@ -369,7 +383,9 @@ Status execute(Options &options, char **argv, int &code) {
   });
   if (!status.ok())
     session->abort(status);
-  return status;
+  return status.ok() || !options.inputs.empty()
+             ? status
+             : adviseInputs(session->manifest(), status);
 }
 
 /// A number within bounds, neither of which infinities and NaN are.
@@ -450,7 +466,7 @@ void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
   set(std::string(), "--generation-config", "generation_config",
       "none: what the program has of the checkpoint's generation_config.json "
       "does not count")
-      ->check(CLI::IsMember({"none"}));
+      ->check(expectWord("none"));
   set(int64_t(), "--speculate", "prompt_lookup_num_tokens",
       "guess up to so many tokens of each step from what followed the same "
       "ones before; no answer changes")
@@ -584,7 +600,7 @@ void addRunOptions(CLI::App &app, Options &options) {
       ->check(kPositive);
   app.add_option("--stats", options.stats,
                  "json: load and step times and memory, to standard output")
-      ->check(CLI::IsMember({"json"}));
+      ->check(expectWord("json"));
   app.add_option("--timeline", options.timeline,
                  "Chrome trace of all ranks, to this file (.json)");
   app.add_option("--only-rank", options.session.onlyRank,

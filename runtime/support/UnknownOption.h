@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Errors of the command line in the runtime's programs, in the words of the
-// compiler's (lib/Support/UnknownOption.cpp).
+// compiler's (lib/Support/CommandLine.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,18 +49,48 @@ inline std::string describeUnknownOption(const CLI::App &app,
   return "unknown option " + name + nearest;
 }
 
-/// Says what is wrong with the command line of `program`.
+/// Says what words that no option takes are: an option that there is not, or
+/// arguments.
+inline std::string describeExtras(const CLI::App &app) {
+  std::vector<std::string> words = app.remaining();
+  for (const std::string &word : words)
+    if (word.starts_with("--"))
+      return describeUnknownOption(app, word);
+  return "unexpected argument '" + words.front() + "'";
+}
+
+/// Says of an option that it has too many values or none, for which CLI11 has
+/// "--repeat: At Most 1 required but received 2".
+inline std::string describeMismatch(const std::string &what) {
+  static const std::string received = " but received ";
+  std::string name = what.substr(0, what.find(": "));
+  size_t count = what.find(received);
+  if (count == std::string::npos)
+    return name + ": expected a value";
+  return name + ": expected one value, got " +
+         what.substr(count + received.size());
+}
+
+/// Says in one line what is wrong with the command line of `program`.
 inline std::string describeMistake(const CLI::App &app, const CLI::Error &error,
                                    const std::string &program) {
   std::string what = error.what();
   if (dynamic_cast<const CLI::ExtrasError *>(&error))
-    for (const std::string &word : app.remaining())
-      if (word.starts_with("--")) {
-        what = describeUnknownOption(app, word);
-        break;
-      }
-  return program + ": error: " + what +
-         "\nRun with --help for more information.\n";
+    what = describeExtras(app);
+  else if (dynamic_cast<const CLI::ArgumentMismatch *>(&error))
+    what = describeMismatch(what);
+  return program + ": error: " + what + "; " + program +
+         " --help lists the options\n";
+}
+
+/// A value that must be this word.
+inline CLI::Validator expectWord(const std::string &word) {
+  return CLI::Validator(
+      [word](const std::string &text) {
+        return text == word ? std::string()
+                            : "expected " + word + ", got '" + text + "'";
+      },
+      word);
 }
 
 } // namespace tprt

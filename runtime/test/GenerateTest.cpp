@@ -192,10 +192,9 @@ TEST(Generate, Refusals) {
            error +
                "--stats: expected --output FILE.json beside it, as standard "
                "output has the answers");
-  f.refuse(
-      f.output() + " --entry step_1", 2,
-      "tp-run: error: --entry excludes --generate\nRun with --help for more "
-      "information.");
+  f.refuse(f.output() + " --entry step_1", 2,
+           "tp-run: error: --entry excludes --generate; tp-run --help lists "
+           "the options");
   f.refuse(f.output() + " --top-p 2", 2,
            error + "top-p: expected a number in [0, 1], got 2");
   std::pair<const char *, const char *> faults[] = {
@@ -225,8 +224,8 @@ TEST(Generate, Refusals) {
   Fixture plain(2);
   auto alone = plain.run(plain.weights() + " --max-tokens 3");
   EXPECT_EQ(alone.code, 2);
-  EXPECT_EQ(alone.err, "tp-run: error: --max-tokens requires --generate\nRun "
-                       "with --help for more information.\n");
+  EXPECT_EQ(alone.err, "tp-run: error: --max-tokens requires --generate; "
+                       "tp-run --help lists the options\n");
   alone =
       plain.run(plain.weights() + " --generate " + prompts + " " + f.output());
   EXPECT_EQ(alone.code, 1);

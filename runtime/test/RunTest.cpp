@@ -200,8 +200,8 @@ TEST(Run, CommandLine) {
                                                         << result.err;
   };
   expect("", 2,
-         "tp-run: error: --weights is required\nRun with --help for more "
-         "information.\n");
+         "tp-run: error: --weights is required (random:1 makes values up); "
+         "tp-run --help lists the options\n");
   expect(f.weights() + " --nonsense", 2, "--nonsense");
   expect(f.weights() + " --repeat 0", 2,
          "tp-run: error: --repeat: expected a number above 0, got '0'");
@@ -252,7 +252,10 @@ TEST(Run, CommandLine) {
          "unknown backend 'gloo'; this build has: threads, processes, mpi");
   expect(f.weights() + " --entry none", 1,
          "no entry 'none'; the artifact has 'mlp', 'fail'");
-  expect(f.weights(), 1, "missing input 'x' (f32 [5, 12])");
+  expect(
+      f.weights(), 1,
+      "missing input 'x' (f32 [5, 12]) of entry 'mlp'; --input NAME=FILE.npy "
+      "gives it, and random:1 makes it up\n");
   expect(f.weights() + f.input() + " --output y.txt", 2,
          "output 'y.txt': expected a name ending in .safetensors or .npy");
   expect(f.weights() + f.input() + " --timeline t.html", 2,

@@ -208,8 +208,8 @@ TEST(Training, RefusedOptions) {
   refuse("--lr nan", 2,
          "--lr: expected a number above 0 and below 1e+30, got nan");
   refuse("--lr x", 2,
-         "--lr: expected a number, got 'x'\nRun with --help for more "
-         "information.");
+         "--lr: expected a number, got 'x'; tp-run --help lists "
+         "the options");
   refuse("--lr 1 --betas 0.9,1", 2,
          "--betas[1]: expected a number of at least 0 and below 1, got 1.0");
   refuse("--lr 1 --betas 0.9", 2, "--betas: expected two numbers, got 1");
@@ -261,11 +261,12 @@ TEST(Training, RefusedOptions) {
     auto result = f.run(options);
     EXPECT_EQ(result.code, 2) << options;
     EXPECT_EQ(result.err, "tp-run: error: " + message +
-                              "\nRun with --help for more information.\n");
+                              "; tp-run --help lists the options\n");
   };
   usage("--train d.safetensors --weights in --lr 1",
         "--train requires --steps");
-  usage("--train d.safetensors --lr 1 --steps 1", "--weights is required");
+  usage("--train d.safetensors --lr 1 --steps 1",
+        "--weights is required (random:1 makes values up)");
   usage("--weights in --lr 1", "--lr requires --train");
   usage("--weights in --seed 1", "--seed requires --generate or --train");
   usage("--weights in --train data --seed -1",
@@ -324,7 +325,7 @@ TEST(Training, RefusedRuns) {
   change("optimizer", "sgd");
   f.refuse(go, 1,
            "--resume 'out': the run's optimizer is sgd, the program's "
-           "is adamw");
+           "is adamw: expected the same, whose states the run has");
   change("step", 1);
   f.tokens[13] = kIds;
   f.writeData(f.tokens);

@@ -141,9 +141,21 @@ static Status checkSave(const Options &options, const Source &source) {
   return {};
 }
 
+/// A run goes on with the optimizer that its states are of.
+static Status checkOptimizer(const Training &program, const Options &options,
+                             const Source &source) {
+  const std::string &before = source.progress.optimizer;
+  if (source.states.empty() || before == program.name())
+    return {};
+  return userError("--resume '", options.resume, "': the run's optimizer is ",
+                   before, ", the program's is ", program.name(),
+                   ": expected the same, whose states the run has");
+}
+
 Status training::checkRecipe(const Manifest &manifest, const Options &options,
                              const Source &source) {
   TPRT_ASSIGN(auto program, trainingOf(manifest));
+  TPRT_TRY(checkOptimizer(program, options, source)); // before the recipe's
   json all;
   return Recipe::make(program, options.recipe, source.progress.recipe, all)
       .status()
@@ -154,14 +166,11 @@ Status training::check(Session &session, const Options &options,
                        const Source &source) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
   TPRT_TRY(steps.expectTokens());
-  TPRT_ASSIGN(auto program, trainingOf(steps.manifest()));
+  TPRT_TRY(trainingOf(steps.manifest()).status());
   const Progress &before = source.progress;
   TPRT_TRY(checkLength(steps, options, before));
   if (!options.checks)
     TPRT_TRY(openData(steps, options, before).status());
-  if (!source.states.empty() && before.optimizer != program.name())
-    return userError("--resume '", options.resume, "': the run's optimizer is ",
-                     before.optimizer, ", the program's is ", program.name());
   if (!source.states.empty())
     TPRT_TRY(checkStates(session.manifest(), source.states));
   if (!options.evaluation.empty() && !options.checks)

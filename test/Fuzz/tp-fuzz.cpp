@@ -15,6 +15,7 @@
 #include "Runner.h"
 #include "tp/InitAll.h"
 #include "tp/Reduce/Reduce.h"
+#include "tp/Support/NumberOption.h"
 #include "tp/Support/Tool.h"
 #include "tp/Verify/Stages.h"
 #include "llvm/ADT/StringExtras.h"
@@ -192,6 +193,13 @@ static bool judge(const Summary &summary, unsigned programs,
   return isGood;
 }
 
+/// The exit code of a value that an option does not take, which it says.
+static int refuse(llvm::StringRef option, const llvm::Twine &problem) {
+  llvm::errs() << "tp-fuzz: for the --" << option << " option: " << problem
+               << "\n";
+  return 2;
+}
+
 int main(int argc, char **argv) {
   tp::Tool tool(argc, argv, "tp-fuzz");
   cl::OptionCategory category("tp-fuzz options");
@@ -200,10 +208,11 @@ int main(int argc, char **argv) {
       cl::desc(
           "What programs: transformers (default), causal, bodies, uneven or "
           "folds"));
-  cl::opt<uint64_t> first("seed", cl::init(1), cl::cat(category),
-                          cl::desc("Seed of the first program"));
-  cl::opt<unsigned> programs("programs", cl::init(1), cl::cat(category),
-                             cl::desc("How many, with seeds one apart"));
+  tp::NumberOption<uint64_t> first("seed", cl::init(1), cl::cat(category),
+                                   cl::desc("Seed of the first program"));
+  tp::NumberOption<unsigned> programs(
+      "programs", cl::init(1), cl::cat(category),
+      cl::desc("How many, with seeds one apart"));
   cl::list<std::string> stages(
       "stages", cl::CommaSeparated, cl::cat(category),
       cl::desc("Stages to compare at (default: all but lower)"));
@@ -212,10 +221,12 @@ int main(int argc, char **argv) {
   cl::opt<bool> reduce("reduce", cl::cat(category),
                        cl::desc("Print a smaller program that fails as the "
                                 "first one does"));
-  cl::opt<double> timeout("timeout", cl::init(10), cl::cat(category),
-                          cl::desc("Seconds that one program may take"));
-  cl::opt<unsigned> maxRefused("max-refused", cl::init(50), cl::cat(category),
-                               cl::desc("Per cent that may be refused"));
+  tp::NumberOption<double> timeout(
+      "timeout", cl::init(10), cl::cat(category),
+      cl::desc("Seconds that one program may take"));
+  tp::NumberOption<unsigned> maxRefused(
+      "max-refused", cl::init(50), cl::cat(category),
+      cl::desc("Per cent that may be refused"));
   cl::opt<bool> requireRows(
       "require-rows", cl::cat(category),
       cl::desc("Fail if a row of the reshard table is never used, no "
@@ -226,29 +237,22 @@ int main(int argc, char **argv) {
     return 2;
   const Generator *generator = findGenerator(generatorName);
   if (!generator) {
-    llvm::errs() << "expected --generator transformers, causal, bodies, uneven "
-                    "or folds, "
-                    "got "
-                 << generatorName << "\n";
-    return 2;
+    return refuse("generator", "expected transformers, causal, bodies, uneven "
+                               "or folds, got '" +
+                                   generatorName + "'");
   }
-  if (programs == 0) {
-    llvm::errs() << "expected --programs to be at least one, got 0\n";
-    return 2;
-  }
-  if (!(timeout > 0)) {
-    llvm::errs() << "expected --timeout to be seconds above 0, got "
-                 << llvm::formatv("{0}", timeout.getValue()) << "\n";
-    return 2;
-  }
+  if (programs == 0)
+    return refuse("programs", "expected at least one, got 0");
+  if (!(timeout > 0))
+    return refuse("timeout",
+                  "expected seconds above 0, got " +
+                      llvm::Twine(llvm::formatv("{0}", timeout.getValue())));
   std::vector<std::string> words(stages.begin(), stages.end());
   for (const std::string &word : words)
-    if (!llvm::is_contained(tp::getVerifiableStages(), word)) {
-      llvm::errs() << "expected --stages to be among "
-                   << llvm::join(tp::getVerifiableStages(), ", ") << ", got '"
-                   << word << "'\n";
-      return 2;
-    }
+    if (!llvm::is_contained(tp::getVerifiableStages(), word))
+      return refuse("stages", "expected some of " +
+                                  llvm::join(tp::getVerifiableStages(), ", ") +
+                                  ", got '" + word + "'");
   if (words.empty())
     words = {"propagate", "partition", "collectives", "rows", "peers"};
 

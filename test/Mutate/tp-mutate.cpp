@@ -19,6 +19,7 @@
 #include "tp/InitAll.h"
 #include "tp/Partition/Derive.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Support/NumberOption.h"
 #include "tp/Support/Tool.h"
 #include "tp/Verify/Passes.h"
 #include "tp/Verify/Verify.h"
@@ -190,12 +191,14 @@ struct Options {
   cl::OptionCategory category{"tp-mutate options"};
   cl::list<std::string> files{cl::Positional, cl::cat(category),
                               cl::desc("[annotated one-device programs]")};
-  cl::opt<uint64_t> first{"seed", cl::init(1), cl::cat(category),
-                          cl::desc("Seed of the first random program")};
-  cl::opt<unsigned> wanted{"mutants", cl::init(100), cl::cat(category),
-                           cl::desc("How many mutants to judge")};
-  cl::opt<unsigned> perProgram{"per-program", cl::init(10), cl::cat(category),
-                               cl::desc("Mutants of each program")};
+  tp::NumberOption<uint64_t> first{
+      "seed", cl::init(1), cl::cat(category),
+      cl::desc("Seed of the first random program")};
+  tp::NumberOption<unsigned> wanted{"mutants", cl::init(100), cl::cat(category),
+                                    cl::desc("How many mutants to judge")};
+  tp::NumberOption<unsigned> perProgram{"per-program", cl::init(10),
+                                        cl::cat(category),
+                                        cl::desc("Mutants of each program")};
   cl::opt<std::string> only{"kind", cl::cat(category),
                             cl::desc("Mutations of this kind alone")};
   cl::opt<std::string> list{"list", cl::cat(category),
@@ -342,7 +345,8 @@ int main(int argc, char **argv) {
                  << "'\n";
     return 2;
   }
-  for (const cl::opt<unsigned> *count : {&options.wanted, &options.perProgram})
+  for (const tp::NumberOption<unsigned> *count :
+       {&options.wanted, &options.perProgram})
     if (*count == 0) {
       llvm::errs() << "tp-mutate: for the --" << count->ArgStr
                    << " option: expected at least one, got 0\n";

@@ -195,3 +195,23 @@ def test_mistaken_models(capfd, tmp_path):
             text = str(code) if name == "LLM" else capfd.readouterr().err
             assert said in text, (name, text)
             assert name == "LLM" or code == 1
+
+
+def test_options_once_and_in_full(capsys):
+    """The last of several values would be taken silently, and so would the beginning of a name."""
+    from tp_mlir import train
+
+    for tool, words, said in (
+            (_plan, ["x", "--degrees", "1,2", "--degrees=4"],
+             "tp-plan: for --degrees: expected one value, got '1,2' and '4'; "),
+            (train, ["x", "t", "--untie", "--untie", "-o", "y"],
+             "tp-train: for --untie: expected it once; "),
+            (train, ["x", "t", "-o", "y", "--output", "z"],
+             "tp-train: for --output: expected one value, got 'y' and 'z'; "),
+            (_plan, ["x", "--degree", "2"],
+             "tp-plan: unknown option --degree; did you mean --degrees?; ")):
+        with pytest.raises(SystemExit) as ended:
+            tool.main(words)
+        name = said.partition(":")[0]
+        assert ended.value.code == 2
+        assert capsys.readouterr().err == f"{said}{name} --help lists the options\n"

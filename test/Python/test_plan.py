@@ -23,7 +23,7 @@ from plan_reports import (FIXTURES, LLAMA_8B, LLAMA_70B, MIB, MODELS, TEST,
                           compile_once,  # noqa: F401 (a fixture)
                           profile, refused, report, rows, run)
 from tp_mlir import plan
-from tp_mlir.plan import _measure, _options, _profile, _service, _work
+from tp_mlir.plan import _drawings, _measure, _options, _profile, _service, _work
 
 
 # Formulas
@@ -271,7 +271,7 @@ def test_answers_that_nobody_reads(module, option):
     with open("/dev/full", "w", encoding="utf-8") as full:
         made = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env)
     assert made.returncode == 1 and made.stderr == (
-        f"tp-{module}: error: cannot write to standard output: No space left on device\n")
+        f"tp-{module}: cannot write to standard output: No space left on device\n")
     read, write = os.pipe()
     os.close(read)
     made = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=env)
@@ -632,3 +632,42 @@ def test_quantised(capsys, tmp_path, recipe, bits, slower):
             whole / degree, rel=0.03)
         times = [one["megatron", degree]["times"]["prefill"]["seconds"] for one in (found, plain)]
         assert 0.2 * times[1] < times[0] < slower * times[1]
+
+
+def test_plans_that_are_no_files(capsys):
+    assert refused(capsys, 2, LLAMA_8B, "--plans", "megatron,nosuch.json") == (
+        "tp-plan: for --plans: there is no file 'nosuch.json'\n")
+
+
+def test_ideal_scaling():
+    """It is drawn up to the edge of the drawing, and said where it is drawn."""
+    made = [{"plan": "megatron", "ranks": ranks, "fits": True, "users": 1, "value": value}
+            for ranks, value in ((1, 10), (2, 12), (4, 13))]
+
+    def drawn(rows):
+        svg = _drawings.curves(rows, lambda row: row["value"], str, "a test", 1)
+        found = re.search(r'<path d="([^"]*)"[^>]*stroke-dasharray', svg)
+        places = re.findall(r"([\d.]+),? ?([\d.]+)", found[1]) if found else []
+        assert ("ideal" in _drawings.curves_legend(rows)) == bool(found)
+        return [(float(x), float(y)) for x, y in places]
+
+    (left, low), (right, high) = drawn(made)
+    plot = _drawings._Plot([1, 2, 4], ["megatron"], 13 * 1.08)
+    assert left == pytest.approx(plot.x(1), abs=0.1) and low == pytest.approx(plot.y(10), abs=0.1)
+    # 14.04 of 20 lies at two fifths of the way to the second point.
+    assert high == pytest.approx(plot.y(13 * 1.08), abs=0.1)
+    assert right == pytest.approx(plot.x(1) + 0.404 * (plot.x(2) - plot.x(1)), abs=0.2)
+    assert not drawn([{**row, "fits": row["ranks"] == 4} for row in made])
+
+
+def test_the_service_of_the_page(capsys):
+    """docs/Plan.md's sentence is what its command says, at the degree that it takes."""
+    page = (TEST.parent / "docs/Plan.md").read_text()
+    command, sentence = re.search(r"^    tp-plan (.* --rate .*)\n\n    (Take .*)$", page,
+                                  re.MULTILINE).groups()
+    model, *words = command.split()
+    degree = re.search(r"tp=(\d+)", sentence)[1]
+    assert run(TEST.parent / model, *words, "--degrees", degree) == 0
+    told = capsys.readouterr().out.rstrip().splitlines()[-1]
+    # Programs of these tests have shorter chunks, and so less memory.
+    assert told.rpartition(" (")[0] == sentence.rpartition(" (")[0]

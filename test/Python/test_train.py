@@ -41,7 +41,8 @@ def model(tmp_path_factory):
 
 
 def command(model, out, *more):
-    return [model, model / "text", "-o", out, "--seq", 16, "--batch", 4, "--lr", 3e-3, *more]
+    rate = () if "--lr" in more else ("--lr", 3e-3)
+    return [model, model / "text", "-o", out, "--seq", 16, "--batch", 4, *rate, *more]
 
 
 def run(*words):
@@ -81,8 +82,12 @@ def test_train(model, tmp_path, capfd):
     assert log(out)[:12] == lines
     # A run that fails leaves it alone.
     curve = (out / "loss.svg").read_text()
-    assert run(*command(model, out, "--steps", 20, "--resume", "--optimizer", "sgd")) == 2
+    assert run(*command(model, out, "--steps", 20, "--resume", "--optimizer", "sgd")) == 1
     assert len(log(out)) == 14 and (out / "loss.svg").read_text() == curve
+    capfd.readouterr()
+    assert run(*command(model, out, "--steps", 14, "--resume")) == 0
+    assert capfd.readouterr().err.endswith(
+        "nothing was left to do, as the run has ended with step 14 of 14; a larger --steps goes on\n")
     # Without steps it stays what it was, bit for bit.
     again = tmp_path / "again"
     assert run(out, model / "text", "-o", again, "--seq", 16, "--steps", 0, "--optimizer", "sgd",
@@ -117,8 +122,11 @@ def test_evaluation(model, tmp_path, capfd):
                "--lr", 1e-20, "--steps", 1, "--eval", model / "text", "--optimizer", "sgd") == 0
     again, = (line["eval_loss"] for line in log(tmp_path / "again") if "eval_loss" in line)
     assert again == pytest.approx(losses[best], rel=1e-5)
-    # A run that has ended goes on to its end: nowhere.
+    # A run that has ended goes on to its end: nowhere, which it says.
+    capfd.readouterr()
     assert run(*words, "--resume") == 0
+    assert re.search(r"tp-train: .*out: nothing was left to do, as the run has ended with step "
+                     f"{best + 6} of 60\n", capfd.readouterr().err)
     assert log(out) == lines
     assert run(*words) == 1
     assert run(*command(model, tmp_path / "none", "--patience", 2)) == 2
@@ -428,19 +436,24 @@ def test_refused_before_tokenising(model, tmp_path, capfd, monkeypatch):
 
     monkeypatch.setattr(train, "tokenise", tokenise)
     capfd.readouterr()
+    with monkeypatch.context() as early:
+        early.setattr(train._Run, "compile", tokenise)  # Nor is the model compiled.
+        assert run(*command(model, foreign)) == 1
+    capfd.readouterr()
     longer = [model, model / "text", "-o", out, "--seq", 32, "--resume", "--tokenizer", MODEL]
     for words, code, said in (
             (command(model, foreign), 1, f"tp-train: '{foreign}': expected a free name or the "
              "checkpoint of a run, got something without trainer.json\n"),
-            (command(model, tmp_path / "x")[:-2] + ["--lr", "1e30"], 2,
+            (command(model, tmp_path / "x", "--lr", "1e30"), 2,
              "tp-train: --lr: expected a number above 0 and below 1e+30, got 1e+30\n"),
             (command(model, tmp_path / "x", "--weight-decay", "1e30"), 2,
              "tp-train: --weight-decay: expected a number of at least 0 and below 1e+30, got "),
             (longer, 1, "tp-train: --resume: the rows of the run are of 16 tokens (--seq 16), and "
              "those of the program of 32: expected the same, as the run counts rows; for others give "
              f"'{out}' as DIR, and another -o\n"),
-            (command(model, out, "--resume", "--optimizer", "sgd"), 2,
-             "tp-train: --betas: the program's optimizer is sgd, which takes --lr, "),
+            (command(model, out, "--resume", "--optimizer", "sgd"), 1,
+             "tp-train: --resume: the run's optimizer is adamw, the program's is sgd: expected the "
+             "same, whose states the run has\n"),
             (command(model, tmp_path / "third", "--eval", model / "text"), 1,
              f"'{tmp_path}/third.best' is the best checkpoint of another run; ")):
         assert run(*words) == code, words

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// mlir-opt with our dialects, passes and pipelines.
+// mlir-opt with our dialects, passes and pipelines. Exit codes: 0 done, 1 the
+// program or the environment, 2 the command line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,10 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+namespace cl = llvm::cl;
+
+static constexpr int commandLineError = 2;
+
 int main(int argc, char **argv) {
   tp::Tool tool(argc, argv, "tp-opt");
   mlir::DialectRegistry registry;
@@ -26,7 +31,12 @@ int main(int argc, char **argv) {
   std::string header =
       mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
   tp::leaveOutOperations();
-  auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
+  cl::opt<std::string> input(cl::Positional, cl::desc("<input file>"),
+                             cl::init("-"));
+  cl::opt<std::string> output("o", cl::desc("Output filename"),
+                              cl::value_desc("filename"), cl::init("-"));
+  if (!tp::parseCommandLine(argc, argv, header))
+    return commandLineError;
   mlir::MlirOptMainConfig config =
       mlir::MlirOptMainConfig::createFromCLOptions();
 

@@ -18,6 +18,7 @@
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitAll.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Support/NumberOption.h"
 #include "tp/Support/ReadModule.h"
 #include "tp/Support/Tool.h"
 #include "tp/Verify/Derivative.h"
@@ -79,7 +80,7 @@ struct CommandLine {
                            llvm::join(tp::getVerifiableStages(), ", ");
   cl::list<std::string> stages{"stages", cl::CommaSeparated,
                                cl::desc(stagesText), cl::cat(category)};
-  cl::opt<int64_t> steps{
+  tp::NumberOption<int64_t> steps{
       "steps", cl::init(0),
       cl::desc("Steps of the entries in turn, from the states' initial values, "
                "each with the states that the one before left (default: 2 if "
@@ -95,9 +96,9 @@ struct CommandLine {
       cl::desc("Steps of generation, drawn at random (default: random:1 where "
                "there are any); --steps says how many (default 16)"),
       cl::cat(category)};
-  cl::opt<uint64_t> seed{"seed", cl::init(1),
-                         cl::desc("Of random inputs and weights"),
-                         cl::cat(category)};
+  tp::NumberOption<uint64_t> seed{"seed", cl::init(1),
+                                  cl::desc("Of random inputs and weights"),
+                                  cl::cat(category)};
   cl::opt<std::string> weights{
       "weights", cl::init("random"),
       cl::desc("A directory with safetensors files, or random (default)"),

@@ -15,6 +15,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Import/Import.h"
+#include "tp/Support/NumberOption.h"
 #include "tp/Support/WordParser.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -33,21 +34,21 @@ struct ImportFlags {
   /// have for a checkpoint directory alone; reported likewise.
   bool fit(llvm::StringRef program, llvm::StringRef input) const;
 
-  llvm::cl::opt<int64_t> batch;
-  llvm::cl::list<int64_t> seq;
+  NumberOption<int64_t> batch;
+  NumberListOption<int64_t> seq;
   WordOption<FloatKind> dtype;
-  llvm::cl::opt<int64_t> layers;
+  NumberOption<int64_t> layers;
   llvm::cl::opt<bool> untie;
   llvm::cl::list<std::string> ignore;
   llvm::cl::opt<std::string> logits;
   llvm::cl::opt<std::string> activations;
   llvm::cl::opt<std::string> quantize;
   llvm::cl::opt<bool> generate;
-  llvm::cl::opt<int64_t> context, rows, chunk, page, cells;
+  NumberOption<int64_t> context, rows, chunk, page, cells;
   WordOption<CacheType> kvDtype;
   llvm::cl::opt<std::string> generationConfig;
   llvm::cl::opt<std::string> train;
-  llvm::cl::opt<double> clip;
+  NumberOption<double> clip;
   llvm::cl::opt<bool> momentum;
   llvm::cl::opt<std::string> shardOptimizer;
   WordOption<TrainOptions::Dropout> dropout;

@@ -51,8 +51,10 @@ private:
 void leaveOutOperations();
 
 /// Parses the command line. Returns false after an error, which standard error
-/// has. Of an option that there is not, one line names the option that is
-/// meant: one that other programs call so, or the one of the nearest name.
+/// has in one line. What LLVM's parser would not say, or not well, is said
+/// before it: an option that there is not, with the one that is meant (one that
+/// other programs call so, or the one of the nearest name), one that is given
+/// twice, lacks its value or has to be there, an argument too many or too few.
 bool parseCommandLine(int argc, const char *const *argv,
                       llvm::StringRef overview);
 
