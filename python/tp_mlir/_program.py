@@ -12,8 +12,18 @@ import numpy
 from safetensors.numpy import load_file, save_file
 
 from . import _forks, _ranks, _session, _tools
+from ._errors import ToolError, from_exit
 from ._tools import options as _options
 from ._trainer import Trainer
+
+
+def _run(arguments, folder):
+    """tp-run on arrays that are files in `folder`, of which errors say nothing: they name inputs."""
+    try:
+        return _tools.run("tp-run", arguments)
+    except ToolError as error:
+        said = str(error).replace(f"'{folder / 'inputs.safetensors'}': ", "")
+        raise from_exit("tp-run", error.code, said) from error
 
 
 class Explanation:
@@ -85,7 +95,7 @@ class Program:
                                   timeline=timeline, entry=entry)
             if stats:
                 arguments.append("--stats=json")
-            printed = _tools.run("tp-run", arguments)
+            printed = _run(arguments, folder)
             outputs = dict(load_file(folder / "outputs.safetensors"))
         return (outputs, json.loads(printed)) if stats else outputs
 
@@ -107,10 +117,9 @@ class Program:
             folder = pathlib.Path(folder)
             arrays = {name: numpy.ascontiguousarray(value) for name, value in inputs.items()}
             save_file(arrays, folder / "inputs.safetensors")
-            _tools.run("tp-run", [self.path, "--weights", weights,
-                                  "--input", folder / "inputs.safetensors",
-                                  "--gradients", folder / "gradients.safetensors",
-                                  *_options(backend=backend, timeout=timeout)])
+            _run([self.path, "--weights", weights, "--input", folder / "inputs.safetensors",
+                  "--gradients", folder / "gradients.safetensors",
+                  *_options(backend=backend, timeout=timeout)], folder)
             gradients = load_file(folder / "gradients.safetensors")
         return float(gradients.pop("loss")), gradients
 

@@ -68,6 +68,11 @@ def _check_free(args):
     kept = sorted(glob.glob(f"{glob.escape(str(out))}.step-*/trainer.json"))
     found = next((pathlib.Path(path) for path in (out / "trainer.json", *kept)
                   if os.path.isfile(path)), None)
+    if out.is_dir() and not args.resume and not (out / "trainer.json").is_file() and any(
+            path.name != "train.jsonl" for path in out.iterdir()):
+        # In tp-run's words, before the model is compiled.
+        raise InputError("tp-train", 1, f"'{out}': expected a free name or the checkpoint of a run, "
+                         "got something without trainer.json")
     if found is None or args.resume or args.overwrite:
         return
     try:
@@ -272,6 +277,11 @@ class _Run:
             code = _watch([str(word) for word in self.command(self.program)], self.as_given)
         if self._logged() != before:
             self.draw()
+        elif code == 0 and self.args.resume:
+            made = json.loads((self.args.output / "trainer.json").read_text())["step"]
+            more = "; a larger --steps goes on" if made >= self.steps else ""
+            _say(f"{self.args.output}: nothing was left to do, as the run has ended with step "
+                 f"{made} of {self.steps}{more}")
         if code != 0:
             # It has said why.
             raise from_exit("tp-run", code, f"the run has failed: tp-run ended with code {code}")

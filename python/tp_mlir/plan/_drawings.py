@@ -157,14 +157,26 @@ def _line(plot, colour, rows, key, unit, is_joined):
         yield _mark(x, y, key(row) <= plot.most, look, _said(row, unit(key(row)), is_joined))
 
 
+def _first_that_fits(rows):
+    return min((row for row in rows if row["fits"]), key=lambda row: row["ranks"], default=None)
+
+
 def _ideal(plot, rows, value, power):
-    """What the first row that fits would be on more ranks, were they all used."""
-    first = min((row for row in rows if row["fits"]), key=lambda row: row["ranks"], default=None)
+    """What the first row that fits would be on more ranks, were they all used, up to where it
+    leaves the drawing."""
+    first = _first_that_fits(rows)
     if first is None:
         return []
-    points = [(plot.x(ranks), value(first) * (ranks / first["ranks"])**power)
-              for ranks in plot.ranks if ranks >= first["ranks"]]
-    return [(x, plot.y(y)) for x, y in points if y <= plot.most]
+    points = []
+    for ranks in (ranks for ranks in plot.ranks if ranks >= first["ranks"]):
+        x, y = plot.x(ranks), value(first) * (ranks / first["ranks"])**power
+        if y > plot.most:
+            before, below = points[-1]
+            part = (plot.most - below) / (y - below)
+            points.append((before + part * (x - before), plot.most))
+            break
+        points.append((x, y))
+    return [(x, plot.y(y)) for x, y in points]
 
 
 def _by_plan(rows):
@@ -184,8 +196,8 @@ def curves_legend(rows):
     plans = list(_by_plan(rows))
     entries = [(f"background:{colour};border-radius:50%", plan)
                for colour, plan in zip(_LINES * len(plans), plans)]
-    if _is_joined(rows) and any(row["fits"] for row in rows) and len({
-            row["ranks"] for row in rows}) > 1:
+    first = _first_that_fits(next(iter(_by_plan(rows).values()), []))
+    if _is_joined(rows) and first and first["ranks"] < max(row["ranks"] for row in rows):
         entries.append(("border-top:2px dashed #888;height:0;vertical-align:middle", "ideal"))
     if not all(row["fits"] for row in rows):
         entries.append(("border:2px solid #888;border-radius:50%;box-sizing:border-box",

@@ -281,7 +281,7 @@ def _run(args, parser):
         with writing(args.output):
             args.output.write_text(text, encoding="utf-8")
     else:
-        sys.stdout.write(text)
+        _command_line.put(text)
     return 0 if any(row.get("recommended") for row in report["rows"]) else _NONE
 
 

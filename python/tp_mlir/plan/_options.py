@@ -114,6 +114,8 @@ def plans(text):
         if plan not in _PLANS and not plan.endswith(".json"):
             raise wrong("--plans", f"expected some of {', '.join(_PLANS)} and files that end in "
                         f".json, got '{plan}'")
+        if plan not in _PLANS and not pathlib.Path(plan).is_file():
+            raise wrong("--plans", f"there is no file '{plan}'")
     return list(dict.fromkeys(found))
 
 

@@ -73,7 +73,7 @@ def _beyond(rows, chosen):
     if speed <= 1:
         return f"; {larger['mesh']} would be slower ({speed:.2f}x)"
     return (f"; {larger['mesh']} would be {speed:.2f}x as fast with "
-            f"{larger['ranks'] / chosen['ranks']:g}x the ranks")
+            f"{larger['ranks'] / chosen['ranks']:.3g}x the ranks")
 
 
 def _smaller_work(least, workload):

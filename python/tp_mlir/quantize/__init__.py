@@ -341,7 +341,7 @@ def _carry_out(args, stack):
     if out.exists():
         shutil.rmtree(out)
     partial.rename(out)
-    _say(f"{out}: {len(plan.chosen)} weights in {args.format}; {total / 1e6:.3g} MB in all")
+    _say(f"{out}: {len(plan.chosen)} weights in {args.format}; {_units.bytes_text(total)} in all")
     _say(f"left as they were: {', '.join(sorted(plan.ignored))}, tables, and all that is no matrix")
 
 
