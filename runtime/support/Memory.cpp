@@ -143,6 +143,31 @@ Expected<LoadedFile> LoadedFile::open(const std::string &path) {
   return result;
 }
 
+/// A file of the folder that has no name yet, which goes with whatever ends the
+/// program; null where the file system has no such files.
+static std::FILE *createNameless(const std::string &path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  // By its entry in /proc it gets a name later.
+  if (access("/proc/self/fd", X_OK) != 0)
+    return nullptr;
+  int fd = ::open(folder.empty() ? "." : folder.c_str(),
+                  O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return nullptr;
+  std::FILE *file = fdopen(fd, "wb");
+  if (!file)
+    ::close(fd);
+  return file;
+}
+
+/// Gives a nameless file this name, which nothing has or which is replaced.
+static bool giveName(std::FILE *file, const std::string &name) {
+  std::string entry = "/proc/self/fd/" + std::to_string(fileno(file));
+  std::remove(name.c_str()); // of a process that had the same number
+  return linkat(AT_FDCWD, entry.c_str(), AT_FDCWD, name.c_str(),
+                AT_SYMLINK_FOLLOW) == 0;
+}
+
 OutputFile::~OutputFile() {
   if (file)
     std::fclose(file);
@@ -167,7 +192,11 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
   else if (type == fs::file_type::directory)
     return userError("cannot write '", path, "': it is a directory");
   const std::string &name = out.temporary.empty() ? out.path : out.temporary;
-  out.file = std::fopen(name.c_str(), "wb");
+  if (!out.temporary.empty())
+    out.file = createNameless(out.path);
+  out.isNameless = out.file != nullptr;
+  if (!out.file)
+    out.file = std::fopen(name.c_str(), "wb");
   if (!out.file) {
     out.temporary.clear();
     return userError("cannot write '", path, "': ", std::strerror(errno));
@@ -183,9 +212,18 @@ Status OutputFile::write(const void *data, size_t size) {
 
 Status OutputFile::commit() {
   std::FILE *handle = std::exchange(file, nullptr);
-  if (std::fclose(handle) != 0 ||
-      (!temporary.empty() && std::rename(temporary.c_str(), path.c_str()) != 0))
-    return userError("cannot write '", path, "': ", std::strerror(errno));
+  bool isWhole =
+      std::fflush(handle) == 0 && (!isNameless || giveName(handle, temporary));
+  int problem = errno;
+  if (std::fclose(handle) != 0 && std::exchange(isWhole, false))
+    problem = errno;
+  if (isWhole && !temporary.empty() &&
+      std::rename(temporary.c_str(), path.c_str()) != 0) {
+    isWhole = false;
+    problem = errno;
+  }
+  if (!isWhole)
+    return userError("cannot write '", path, "': ", std::strerror(problem));
   temporary.clear();
   return {};
 }

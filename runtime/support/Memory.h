@@ -112,7 +112,8 @@ private:
 };
 
 /// A file written beside its destination and renamed to it by commit(); without
-/// commit it is removed.
+/// commit it is removed. Until then it has no name, where the file system has
+/// such files, so that it goes even if the process is killed.
 class OutputFile {
 public:
   OutputFile(OutputFile &&other) noexcept { swap(other); }
@@ -128,9 +129,11 @@ private:
     std::swap(file, other.file);
     std::swap(path, other.path);
     std::swap(temporary, other.temporary);
+    std::swap(isNameless, other.isNameless);
   }
   std::FILE *file = nullptr;
   std::string path, temporary;
+  bool isNameless = false;
 };
 
 /// An early error for a file that could not be written at the end: it is begun

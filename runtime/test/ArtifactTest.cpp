@@ -188,3 +188,33 @@ TEST(Artifact, LinksAreFollowedAndPipesAreWrittenTo) {
   EXPECT_TRUE(fs::is_fifo(pipe));
   close(reader);
 }
+
+TEST(OutputFile, HasNoNameUntilItIsWhole) {
+  TemporaryDirectory directory;
+  std::string path = directory / "result";
+  auto count = [&] {
+    std::filesystem::directory_iterator first(directory.path);
+    return std::distance(begin(first), end(first));
+  };
+  for (const char *bytes : {"first", "second"}) {
+    int before = int(count());
+    auto file = OutputFile::create(path);
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write(bytes, strlen(bytes)).ok());
+    // NFS and its like have no such files; the name is then beside the place.
+    int fd = open(directory.path.c_str(), O_TMPFILE | O_WRONLY, 0600);
+    if (fd >= 0) {
+      close(fd);
+      EXPECT_EQ(count(), before);
+    }
+    ASSERT_TRUE(file->commit().ok());
+    EXPECT_EQ(LoadedFile::open(path)->bytes(), bytes);
+    EXPECT_EQ(count(), 1);
+  }
+  {
+    auto dropped = OutputFile::create(path);
+    ASSERT_TRUE(dropped && dropped->write("third", 5).ok());
+  }
+  EXPECT_EQ(LoadedFile::open(path)->bytes(), "second");
+  EXPECT_EQ(count(), 1);
+}
