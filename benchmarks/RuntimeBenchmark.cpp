@@ -6,9 +6,11 @@
 // Prints ratios, as speeds differ from machine to machine: the runtime's
 // products beside oneDNN called directly, those of few rows beside reading the
 // weights, attention beside a product's speed, attention to pages beside
-// reading them or beside plain attention, collectives beside a copy's.
+// reading them or beside plain attention, linear attention beside copying its
+// state or a product's speed, collectives beside a copy's.
 // Contestants alternate, and each one's best time counts. With a section's name
-// (gemm, weights, attention, decode, prefill, collectives), that alone.
+// (gemm, weights, attention, decode, prefill, recurrence, collectives), that
+// alone.
 //
 // usage: tprt-bench [WORKERS [SECTION]]
 //
@@ -17,6 +19,7 @@
 #include "../runtime/collectives/BackendTable.h"
 #include "../runtime/host/Attention.h"
 #include "../runtime/host/Gemm.h"
+#include "../runtime/host/HostRank.h"
 #include "../runtime/host/PagedAttention.h"
 #include "../runtime/support/Memory.h"
 #include "../runtime/support/Parallel.h"
@@ -416,6 +419,73 @@ void benchmarkPrefills() {
         benchmarkPrefill(type, context, size);
 }
 
+/// Linear attention of Qwen3-Next's size, 16 key heads and 32 value heads of
+/// 128: one token of a text beside copying its state, which it reads and
+/// writes, and a prompt beside a product's speed. `usesBeta`: the gated delta
+/// rule; otherwise Mamba-2's scan.
+void benchmarkRecurrence(bool usesBeta) {
+  constexpr int64_t keyHeads = 16, valueHeads = 32, size = 128, prompt = 512;
+  constexpr int64_t state = valueHeads * size * size, numSlots = 64;
+  Values q(prompt * keyHeads * size), k(prompt * keyHeads * size),
+      v(prompt * valueHeads * size), out(prompt * valueHeads * size),
+      decay(prompt * valueHeads), beta(prompt * valueHeads),
+      pool(numSlots * state), copied(numSlots * state);
+  // Decays below one and keys shorter than one: states stay finite.
+  auto *decays = static_cast<float *>(decay.data());
+  auto *steps = static_cast<float *>(beta.data());
+  auto *keys = static_cast<float *>(k.data());
+  for (int64_t i = 0; i < prompt * valueHeads; ++i) {
+    decays[i] = -std::abs(decays[i]);
+    steps[i] = std::abs(steps[i]);
+  }
+  for (int64_t i = 0; i < prompt * keyHeads * size; ++i)
+    keys[i] /= 4;
+  const void *betas = usesBeta ? beta.data() : nullptr;
+  auto step = [&](int64_t tokens, const int32_t *slots,
+                  const int32_t *sources) {
+    if (HostFunctions::paged_gated_delta_rule(
+            nullptr, tokens, keyHeads, valueHeads, size, size, numSlots,
+            q.data(), k.data(), v.data(), decay.data(), betas, slots, sources,
+            pool.data(), out.data(), pool.data()) != 0)
+      std::abort();
+  };
+  int64_t slot = 0;
+  std::vector<double> token =
+      race({[&] {
+              int64_t at = slot++ % numSlots * state;
+              std::memcpy(static_cast<float *>(copied.data()) + at,
+                          static_cast<float *>(pool.data()) + at,
+                          state * sizeof(float));
+            },
+            [&] {
+              int32_t to = int32_t(slot++ % numSlots), from = to + 1;
+              step(1, &to, &from);
+            }});
+  std::vector<int32_t> slots(prompt, -1), sources(prompt);
+  slots.back() = 0;
+  sources.front() = -1;
+  for (int32_t t = 1; t < prompt; ++t)
+    sources[t] = t - 1;
+  Bare bare(describe(512, 2048, 2048, TPRT_F32));
+  std::vector<double> all =
+      race({[&] { bare.run(); },
+            [&] { step(prompt, slots.data(), sources.data()); }});
+  double perToken = (usesBeta ? 7.0 : 5.0) * state;
+  double product = 2.0 * 512 * 2048 * 2048 / all[0];
+  double bytes = 2.0 * state * sizeof(float);
+  std::printf("recurrence %-7s one token %.2f of a copy's speed (%.1f GB/s), "
+              "%ld tokens %.2f of a product's (%.1f GFLOP/s)\n",
+              usesBeta ? "delta" : "Mamba-2", token[0] / token[1],
+              bytes / token[1] / 1e9, long(prompt),
+              perToken * prompt / all[1] / product,
+              perToken * prompt / all[1] / 1e9);
+}
+
+void benchmarkRecurrences() {
+  for (bool usesBeta : {true, false})
+    benchmarkRecurrence(usesBeta);
+}
+
 void benchmarkCollectives() {
   for (CollectiveKind kind :
        {CollectiveKind::AllReduce, CollectiveKind::AllGather,
@@ -429,10 +499,13 @@ struct Section {
   std::string_view name;
   void (*run)();
 };
-constexpr Section sections[] = {
-    {"gemm", benchmarkGemms},           {"weights", benchmarkWeights},
-    {"attention", benchmarkAttentions}, {"decode", benchmarkDecodes},
-    {"prefill", benchmarkPrefills},     {"collectives", benchmarkCollectives}};
+constexpr Section sections[] = {{"gemm", benchmarkGemms},
+                                {"weights", benchmarkWeights},
+                                {"attention", benchmarkAttentions},
+                                {"decode", benchmarkDecodes},
+                                {"prefill", benchmarkPrefills},
+                                {"recurrence", benchmarkRecurrences},
+                                {"collectives", benchmarkCollectives}};
 
 } // namespace
 
