@@ -1,5 +1,5 @@
 module {
-  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>}) -> (tensor<1x16x64xf32> {tp.name = "last_hidden_state"}) {
+  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>, tp.default = "ones"}) -> (tensor<1x16x64xf32> {tp.name = "last_hidden_state"}) {
     %p1 = tp.parameter "embeddings.token_embedding.weight" : tensor<97x64xf32> loc("embeddings.token_embedding.weight")
     %2 = nn.embedding %arg0, %p1 : (tensor<1x16xi64>, tensor<97x64xf32>) -> tensor<1x16x64xf32> loc("embeddings.token_embedding")
     %p3 = tp.parameter "embeddings.position_embedding.weight" source <shape = [64, 64], offsets = [0, 0], permutation = [0, 1]> : tensor<16x64xf32> loc("embeddings.position_embedding.weight")

@@ -1,5 +1,5 @@
 module {
-  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>}) -> (tensor<1x16x64xf32> {tp.name = "last_hidden_state"}) {
+  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>, tp.default = "ones"}) -> (tensor<1x16x64xf32> {tp.name = "last_hidden_state"}) {
     %cos5, %sin6 = nn.rotary_table {attention_scaling = 1.00000000000000000e+00 : f64, inv_freq = dense<[1.000000000e+00, 2.236067951e-01, 5.000000075e-02, 1.118034031e-02, 2.499999944e-03, 5.590170040e-04, 1.250000059e-04, 2.795085129e-05]> : tensor<8xf32>} : tensor<16x8xf32>, tensor<16x8xf32> loc("rotary_emb")
     %cos39, %sin40 = nn.rotary_table {attention_scaling = 1.00000000000000000e+00 : f64, inv_freq = dense<[1.000000000e+00, 3.162277639e-01, 1.000000015e-01, 3.162277862e-02, 9.999999776e-03, 3.162277862e-03, 1.000000047e-03, 3.162277862e-04]> : tensor<8xf32>} : tensor<16x8xf32>, tensor<16x8xf32> loc("rotary_emb")
     %p1 = tp.parameter "embeddings.tok_embeddings.weight" : tensor<97x64xf32> loc("embeddings.tok_embeddings.weight")

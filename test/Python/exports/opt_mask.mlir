@@ -1,5 +1,5 @@
 module {
-  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>}) -> (tensor<1x16x97xf32> {tp.name = "logits"}) {
+  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>, tp.default = "ones"}) -> (tensor<1x16x97xf32> {tp.name = "logits"}) {
     %p1 = tp.parameter "model.decoder.embed_tokens.weight" alternatives ["lm_head.weight"] : tensor<97x64xf32> loc("model.decoder.embed_tokens.weight")
     %2 = nn.embedding %arg0, %p1 {padding_row = 1 : i64} : (tensor<1x16xi64>, tensor<97x64xf32>) -> tensor<1x16x64xf32> loc("model.decoder.embed_tokens")
     %5 = tensor.empty() : tensor<1x16xi64> loc("model.decoder")

@@ -1,5 +1,5 @@
 module attributes {tp.ignored_tensors = ["pooler.dense.weight", "pooler.dense.bias"]} {
-  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>}) -> (tensor<1x16x64xf32> {tp.name = "last_hidden_state"}) {
+  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}, %arg1: tensor<1x16xi64> {tp.name = "attention_mask", tp.range = array<i64: 0, 2>, tp.default = "ones"}) -> (tensor<1x16x64xf32> {tp.name = "last_hidden_state"}) {
     %4 = tensor.empty() : tensor<1x16xi1> loc("embeddings")
     %6 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%arg0 : tensor<1x16xi64>) outs(%4 : tensor<1x16xi1>) {
     ^bb0(%a1: i64, %o3: i1):
