@@ -145,7 +145,7 @@ def test_bad_command_line(capsys, words, text):
      "bandwidth.value: expected a positive number, got -4"),
     ({"bandwidth": {"value": 4}}, "bandwidth: expected the key source, which is not there"),
     ({"vector": 4}, 'vector: expected an object {"value": NUMBER, "source": TEXT}, got 4'),
-    ({"vektor": 4}, 'profile: expected one of bandwidth, beside, efficiency, kernel_seconds, links, '
+    ({"vektor": 4}, 'profile: expected one of bandwidth, beside, efficiency, kernel_seconds, link_beside, links, '
      'matrix, measured, memory, name, price, ranks_per_node, reserved, rows, shared, target, vector, '
      'got "vektor"'),
     ({"rows": [{"rows": 4, "efficiency": 0.5}, {"rows": 4, "efficiency": 1}]},

@@ -106,6 +106,22 @@ struct PrintPaddingPass
     return "remark padding states, and the masks that make them harmless";
   }
 
+  static StringRef stringify(PadState state) {
+    switch (state) {
+    case PadState::None:
+      return "none";
+    case PadState::Zero:
+      return "zero";
+    case PadState::NegInf:
+      return "neg_inf";
+    case PadState::PosInf:
+      return "pos_inf";
+    case PadState::Anything:
+      return "anything";
+    }
+    llvm_unreachable("unknown padding state");
+  }
+
   static PadState parse(StringRef text) {
     for (PadState state : {PadState::None, PadState::Zero, PadState::NegInf,
                            PadState::PosInf, PadState::Anything})
