@@ -154,7 +154,7 @@ double Clock::start(double seconds) { return started += seconds; }
 double Clock::wait(double work) {
   double waited = std::max(0.0, work - done);
   now += waited;
-  // Whoever waits for what never comes waits for ever, each time.
+  // Each wait for work that never comes is endless.
   if (!std::isinf(waited))
     done += waited;
   return waited;

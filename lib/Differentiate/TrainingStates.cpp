@@ -153,7 +153,7 @@ FailureOr<TrainedWeight> Declarer::declareWeight(ParameterOp op) {
       (options.hasMomentum &&
        failed(add(weight.momentum, "momentum:" + name, wide))))
     return failure();
-  // What else is kept of it is cut likewise (tp-annotate).
+  // The other states of a parameter are cut likewise (tp-annotate).
   if (ShardingAttr sharding = getStackedSharding(op))
     weight.weight.setShardingAttr(sharding);
   return weight;

@@ -131,7 +131,7 @@ public:
                llvm::StringRef reason);
   /// Marks keys as having no influence on the result.
   void ignore(llvm::ArrayRef<llvm::StringLiteral> keys);
-  /// Whether something was refused already, so that the caller reads no more.
+  /// True if something was refused already, so that the caller reads no more.
   /// What it has left unread is then no error in finish().
   bool endsEarly() { return endedEarly |= failed(); }
   /// An error for every key that was neither read nor ignored, unless it is

@@ -34,7 +34,6 @@ linalg::GenericOp tp::buildPaddingMask(OpBuilder &builder, Location loc,
                                        ArrayRef<AxisRef> axes) {
   MLIRContext *context = builder.getContext();
   auto type = cast<RankedTensorType>(local.getType());
-  unsigned rank = type.getRank();
   Value position =
       RankOp::create(builder, loc, builder.getIndexType(), meshSymbol,
                      getAxisListAttr(context, mesh, axes));

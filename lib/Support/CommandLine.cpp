@@ -47,7 +47,7 @@ static std::string spell(StringRef name) {
   return ((name.size() == 1 ? "-" : "--") + name).str();
 }
 
-/// Whether --help lists it.
+/// True if --help lists it.
 static bool isListed(const cl::Option &option) {
   return option.getOptionHiddenFlag() == cl::NotHidden;
 }
@@ -107,7 +107,7 @@ public:
       : program(sys::path::filename(argv[0])),
         words(argv + 1, argv + std::max(argc, 1)) {}
 
-  /// Whether LLVM's parser would understand them; says what is wrong if not.
+  /// True if LLVM's parser would understand them; says what is wrong if not.
   bool check();
 
 private:
@@ -124,16 +124,16 @@ private:
   bool refuseUnknown(StringRef word, StringRef name) const;
   bool checkOption(StringRef word);
   void countArgument(StringRef word);
-  /// Whether there are as many arguments as there must be, and the options that
+  /// True if there are as many arguments as there must be, and the options that
   /// there must be.
   bool checkArguments() const;
-  /// Which option took what looks like another, if one did.
+  /// The option that took what looks like another, if one did.
   std::string getTaken() const;
 
   std::string program;
   ArrayRef<const char *> words;
   size_t next = 0;
-  /// What has been given of options that stand once.
+  /// The values so far of options that stand once.
   DenseMap<const cl::Option *, StringRef> given;
   /// A value that begins as an option does, and the option that took it.
   StringRef taken, taker;

@@ -182,7 +182,7 @@ public:
   /// in follow().
   void lead() { isLeading = processes() && root(); }
   Status endLead();
-  /// Whether rank 0 makes the calls of all ranks: it has them, or leads them.
+  /// True if rank 0 makes the calls of all ranks: it has them, or leads them.
   bool decidesAlone() const { return !processes() || isLeading; }
   /// Makes the calls that rank 0 sends, until its endLead; those that all ranks
   /// refuse alike change nothing. The time between calls is not limited while

@@ -208,7 +208,7 @@ static void verifyTrial(Trial &trial, ModuleOp module,
   bool breaksOwnWork = false;
   for (VerifyStage &step : steps)
     step.run = [&, run = step.run, name = step.name](ModuleOp module) {
-      // What the last stage makes has no value ids, and is not counted.
+      // Programs of the last stage have no value ids, and are not counted.
       if (name == "peers")
         coverage.add(module);
       LogicalResult result = run(module);

@@ -5,7 +5,7 @@
 // What is asked for and is not there is no success.
 
 // ENTRY: error: expected an entry of the program, got 'other'
-// PROGRAMS: expected --programs to be at least one, got 0
+// PROGRAMS: for the --programs option: expected at least one, got 0
 // STAGES: expected --stages to be among propagate, partition, collectives, lower, rows, peers, got 'lowr'
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %0 = arith.addf %x, %x : tensor<2x4xf32>

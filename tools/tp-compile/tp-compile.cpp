@@ -65,8 +65,7 @@ struct CommandLine {
       cl::value_desc("WHAT"), cl::cat(category)};
   tp::WordOption<tp::SumForm> allReduce{
       "all-reduce", cl::desc("How ranks that share memory add up (auto)"),
-      tp::getSumFormValues(), cl::init(tp::SumForm::Auto),
-      cl::cat(category)};
+      tp::getSumFormValues(), cl::init(tp::SumForm::Auto), cl::cat(category)};
   cl::opt<std::string> link{
       "link",
       cl::desc("The device and its links, by which --overlap=auto decides what "

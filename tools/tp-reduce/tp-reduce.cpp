@@ -57,7 +57,7 @@ public:
       return -1;
     }
     ++count;
-    // What it prints is of programs that are thrown away.
+    // It prints about programs that are thrown away.
     std::optional<llvm::StringRef> streams[] = {"", "", ""};
     return llvm::sys::ExecuteAndWait(
         "/bin/sh", {"/bin/sh", "-c", command, "sh", file}, std::nullopt,

@@ -94,7 +94,6 @@ static Value cutLogits(Emitter &emitter, SampleRecordsOp op, Value tokens) {
   ArrayRef<int64_t> logits = shapeOf(op.getLogits());
   int64_t size = shapeOf(tokens)[1];
   auto read = [&](Scalar &e, ValueRange v) {
-    Type i32 = e.b.getI32Type();
     Value column = e.add(e.mul(e.index(0), size), e.index(2));
     column = e.min(column, logits[1] - 1);
     Value logit = tensor::ExtractOp::create(e.b, op.getLogits(),

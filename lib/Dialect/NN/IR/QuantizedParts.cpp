@@ -247,7 +247,6 @@ static Value decodeFloat(Scalar &e, Value byte, unsigned mantissa, int bias,
 /// A float of four bits, two of them exponent and one mantissa.
 static Value decodeE2M1(Scalar &e, Value nibble) {
   Type i32 = e.b.getI32Type();
-  auto number = [&](int64_t value) { return e.integer(value, i32); };
   Value bits = e.cast(nibble, i32);
   Value magnitude = e.both(bits, 7);
   // 0 0.5 1 1.5 2 3 4 6, twice each in four bits: 0 1 2 3 4 6 8 12.
