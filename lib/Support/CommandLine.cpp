@@ -183,12 +183,11 @@ bool Words::checkOption(StringRef word) {
   if (!standsOnce(*option))
     return true;
   auto [first, isNew] = given.try_emplace(option, value);
-  if (isNew)
+  // --explain=json beside --explain says more of the same.
+  if (isNew || first->second == value || first->second.empty() != value.empty())
     return true;
-  return refuseOption(name, hasValue
-                                ? "expected one value, got '" + first->second +
-                                      "' and '" + value + "'"
-                                : Twine("expected it once"));
+  return refuseOption(name, "expected one value, got '" + first->second +
+                                "' and '" + value + "'");
 }
 
 void Words::countArgument(StringRef word) {

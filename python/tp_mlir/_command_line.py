@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
             raise SystemExit(self._lost(error)) from error
 
     def _check_repeated(self):
-        """An error if an option is given twice of which the last value would count alone."""
+        """An error if an option is given two values, of which the last would count alone."""
         values = {}
         words = iter(self._given)
         for word in itertools.takewhile(lambda word: word != "--", words):
@@ -71,13 +71,11 @@ class Parser(argparse.ArgumentParser):
             action = self._option_string_actions.get(name)
             if action is None or isinstance(action, argparse._AppendAction):
                 continue
-            if takes := action.nargs != 0:
-                value = value if equals else next(words, "")
-            if action.dest in values:
-                self.error(f"argument {name}: " + (
-                    f"expected one value, got '{values[action.dest]}' and '{value}'" if takes
-                    else "expected it once"))
-            values[action.dest] = value
+            if action.nargs != 0 and not equals:
+                value = next(words, "")
+            if values.setdefault(action.dest, value) != value:
+                self.error(f"argument {name}: expected one value, got '{values[action.dest]}' and "
+                           f"'{value}'")
 
     def _flush(self):
         try:

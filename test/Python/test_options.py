@@ -204,9 +204,7 @@ def test_options_once_and_in_full(capsys):
     for tool, words, said in (
             (_plan, ["x", "--degrees", "1,2", "--degrees=4"],
              "tp-plan: for --degrees: expected one value, got '1,2' and '4'; "),
-            (train, ["x", "t", "--untie", "--untie", "-o", "y"],
-             "tp-train: for --untie: expected it once; "),
-            (train, ["x", "t", "-o", "y", "--output", "z"],
+            (train, ["x", "t", "--untie", "--untie", "-o", "y", "--output", "z"],
              "tp-train: for --output: expected one value, got 'y' and 'z'; "),
             (_plan, ["x", "--degree", "2"],
              "tp-plan: unknown option --degree; did you mean --degrees?; ")):
