@@ -106,6 +106,10 @@ def test_complex_forms_that_are_refused():
     text = refused(Holder(rotations(), lambda x, table: torch.angle(
         torch.view_as_complex(x.reshape(2, 6, 2, 2)) * table), "constant"))
     assert "aten.angle.default: is not in the table" in text and text.count(" at ") == 1, text
+    text = refused(Holder(rotations(), lambda x, table: torch.pow(
+        torch.view_as_complex(x.reshape(2, 6, 2, 2)), 2 - 1j).abs(), "constant"))
+    assert ("aten.pow.Tensor_Scalar: a complex number; write its real and imaginary part apart"
+            in text), text
 
 
 def test_complex_result():

@@ -299,6 +299,17 @@ def test_a_lost_process(adamw):
             trainer.step(batch())
 
 
+def launched(source, given=""):
+    """What two ranks print, which torchrun's variables say they are; none may fail."""
+    job = {"WORLD_SIZE": "2", "MASTER_ADDR": secrets.token_hex(8), "MASTER_PORT": "1"}
+    ranks = [subprocess.Popen([sys.executable, "-c", source], text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={**os.environ, **job, "RANK": str(rank)}) for rank in (0, 1)]
+    printed = [rank.communicate(given, timeout=60) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], printed
+    return printed
+
+
 def test_a_launcher(adamw):
     """By torchrun's variables: rank 0 has the data, and what follows is its alone."""
     told = batch()
@@ -307,12 +318,18 @@ def test_a_launcher(adamw):
               f"with tp_mlir.load({str(adamw.path)!r}).train({str(FOLDER)!r}, {RATE}, 'processes') as trainer:\n"
               "    given = {name: numpy.array(value) for name, value in json.load(sys.stdin).items()}\n"
               "    print(trainer.step(given).loss)\n")
-    job = {"WORLD_SIZE": "2", "MASTER_ADDR": secrets.token_hex(8), "MASTER_PORT": "1"}
-    ranks = [subprocess.Popen([sys.executable, "-c", source], text=True, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env={**os.environ, **job, "RANK": str(rank)}) for rank in (1, 0)]
     with adamw.train(FOLDER, RATE) as trainer:
         wanted = trainer.step(told).loss
-    printed = [rank.communicate(given, timeout=60) for rank in reversed(ranks)]
-    assert printed == [(f"{wanted}\n", ""), ("", "")]
-    assert [rank.returncode for rank in ranks] == [0, 0]
+    assert launched(source, given) == [(f"{wanted}\n", ""), ("", "")]
+
+
+def test_a_session_that_does_not_lead(adamw, tmp_path):
+    source = ("import tp_mlir\n"
+              f"with tp_mlir.load({str(adamw.path)!r}).open({str(FOLDER)!r}, 'processes') as session:\n"
+              "    try:\n"
+              f"        session.save_checkpoint({str(tmp_path / 'out')!r}, {str(FOLDER)!r}, {{}})\n"
+              "    except tp_mlir.InputError as error:\n"
+              "        print(error)\n")
+    said = "only rank 0 saves a checkpoint, once it has called tprt_lead\n"
+    assert [(text.endswith(said), errors) for text, errors in launched(source)] == [(True, "")] * 2
+    assert not list(tmp_path.iterdir())
