@@ -6,7 +6,7 @@
 
 // ENTRY: error: expected an entry of the program, got 'other'
 // PROGRAMS: for the --programs option: expected at least one, got 0
-// STAGES: expected --stages to be among propagate, partition, collectives, lower, rows, peers, got 'lowr'
+// STAGES: for the --stages option: expected some of propagate, partition, collectives, lower, rows, peers, got 'lowr'
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %0 = arith.addf %x, %x : tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
