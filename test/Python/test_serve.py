@@ -21,7 +21,7 @@ import uvicorn
 from echo_engine import EchoEngine
 
 from tp_mlir import serve, text
-from tp_mlir.serve import _connections, _limits, _settings
+from tp_mlir.serve import _connections, _limits, _run, _settings
 
 MODEL = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "text-model"
 TOKENIZER = text.Tokenizer(MODEL)
@@ -562,3 +562,8 @@ def test_many_clients():
         assert server.engine.largest > 4
 
 
+def test_answers_do_not_wait_for_acknowledgements():
+    """Of a connection as the server's event loop gets it."""
+    with _run._listen("127.0.0.1", 0) as listening, \
+            socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
