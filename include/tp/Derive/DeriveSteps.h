@@ -17,8 +17,8 @@
 
 namespace tp {
 
-/// Of a module, how many positions its program is known to hold for: the last
-/// one may be a chunk's, or the one before which a scale begins.
+/// The number of positions that a module's program is known to hold for: the
+/// last one may be a chunk's, or the one before which a scale begins.
 inline constexpr llvm::StringLiteral positionsAttrName = "tp.positions";
 
 /// Emits at the builder the scales f32[1, heads], or f32[1, 1], of the keys (0)

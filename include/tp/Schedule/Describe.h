@@ -43,8 +43,8 @@ mlir::LogicalResult addSchedule(mlir::ModuleOp scheduled, const Target &target,
 /// Add the times of a program's kernels, collectives and functions on the
 /// device that `profile` describes. `scheduled` is what schedule has made of
 /// the program. Fails, after an error, if an operation has no iteration space.
-/// Of products in a type that the profile has no figure for there are no times,
-/// as those of another type would be silently wrong: the report says why.
+/// Products in a type that the profile has no figure for get no times, as those
+/// of another type would be silently wrong: the report says why.
 mlir::LogicalResult addSeconds(mlir::ModuleOp scheduled, const Profile &profile,
                                LedgerReport &report);
 
